@@ -107,9 +107,9 @@ def call(*words):
 def show_page():
     """What the page gets of run `b`."""
     space = Workspace()
-    answers = [figures.list_runs(space, Query({}))]
+    answers = [figures.list_runs(space, Query())]
     if ids := [run["id"] for run in answers[0]["runs"] if run["name"] == "b" and run["state"] == "finished"]:
-        answers += [show(space, Query({"runs": ids})) for show in (figures.show_values, figures.show_provenance)]
+        answers += [show(space, Query(tuple(ids))) for show in (figures.show_values, figures.show_provenance)]
     return answers
 
 

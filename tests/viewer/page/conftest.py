@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 from http.client import HTTPConnection
-from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -36,17 +35,11 @@ class Served:
         first, *rest = head.decode("latin-1").split("\r\n")
         return int(first.split()[1]), dict(line.lower().split(": ", 1) for line in rest), content
 
-    def get(self, path, **parameters):
-        """The status and the JSON of an address."""
-        return self._ask("GET", f"{path}?{urlencode(parameters)}" if parameters else path)
-
     def post(self, path, **data):
-        return self._ask("POST", path, json.dumps(data))
-
-    def _ask(self, method, path, body=None):
-        headers = {"X-Karat-Token": self.token, **({"Content-Type": "application/json"} if body else {})}
+        """The status and the JSON of what an address answers."""
+        headers = {"X-Karat-Token": self.token, "Content-Type": "application/json"}
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, path, body, headers)
+        connection.request("POST", path, json.dumps(data), headers)
         answer = connection.getresponse()
         found = answer.status, json.loads(answer.read())
         connection.close()
@@ -105,4 +98,4 @@ def served(runs, serve):
 @pytest.fixture(scope="session")
 def ids(served):
     """The ids of both runs, by name."""
-    return {run["name"]: run["id"] for run in served.get("/api/runs")[1]["runs"]}
+    return {run["name"]: run["id"] for run in served.post("/api/runs")[1]["runs"]}

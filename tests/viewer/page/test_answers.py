@@ -38,17 +38,17 @@ def printed_by(command):
 
 
 def test_every_figure_is_that_of_its_command(served, ids, monkeypatch, runs):
-    pair = ",".join((ids["before"], ids["after"]))
+    pair = [ids["before"], ids["after"]]
     for options in ({}, {"by": "topic"}, {"cluster": "topic", "on": "question"}):
-        status, compared = served.get("/api/compare", runs=pair, **options)
+        status, compared = served.post("/api/compare", runs=pair, **options)
         assert (status, compared["compared"]) == (200, printed_by(compared["command"]))
         assert [each["scale"] for each in compared["display"]] == [100] * len(compared["compared"]["findings"])
-    status, ranked = served.get("/api/rank", runs=pair, cluster="topic")
+    status, ranked = served.post("/api/rank", runs=pair, cluster="topic")
     assert (status, ranked["ranked"]) == (200, printed_by(ranked["command"]))
-    shown = served.get("/api/result", run=ids["before"])[1]
-    provenance = served.get("/api/provenance", run=ids["before"])[1]
+    shown = served.post("/api/result", runs=[ids["before"]])[1]
+    provenance = served.post("/api/provenance", runs=[ids["before"]])[1]
     assert printed_by(shown["command"]) == {"manifest": provenance["manifest"], "values": shown["values"]}
-    listed = served.get("/api/runs")[1]
+    listed = served.post("/api/runs")[1]
     monkeypatch.setenv("KARAT_RUNS", str(runs))
     lines = CliRunner().invoke(main, shlex.split(listed["command"])[1:]).stdout.splitlines()
     for run, line in zip(listed["runs"], map(json.loads, lines), strict=True):
@@ -104,19 +104,19 @@ def test_the_command_of_a_filter_prints_its_rows_in_their_order(served, ids, nam
 
 
 def test_the_command_of_a_row_prints_it(served, ids):
-    _, row = served.get("/api/row", runs=f"{ids['after']},{ids['before']}", id="q12")
+    _, row = served.post("/api/row", runs=[ids["after"], ids["before"]], id="q12")
     ((after, before),) = printed_by(f"{row['command']} --json")["rows"]
     assert [after["id"], before["id"], row["id"]] == ["q12"] * 3
     scores = [list(each["scores"].values()) for each in (after, before)]
     assert scores == [answer["scores"] for answer in row["answers"]]
-    assert served.get("/api/row", runs=ids["after"], id="12")[0] == 404
+    assert served.post("/api/row", runs=[ids["after"]], id="12")[0] == 404
 
 
 @pytest.mark.parametrize("spec", ["exact_match", "token_f1"])
 @pytest.mark.parametrize(("names", "conditions"), [(["before"], BOTH), (["before", "after"], BOTH + PAIR)])
 def test_the_command_of_the_counts_prints_them(served, ids, names, conditions, spec):
     own = {"kind": "score", "metric": spec, "system": 0}
-    columns = served.get("/api/columns", runs=",".join(ids[name] for name in names))[1]
+    columns = served.post("/api/columns", runs=[ids[name] for name in names])[1]
     fields = [each for each in columns["facets"] if each["kind"] != "outcome" or each["metric"] == spec]
     asked = {"runs": [ids[name] for name in names], "fields": fields, "histograms": [own]}
     for field, op, values in [(None, None, None), *conditions[::3]]:
@@ -136,10 +136,10 @@ def test_pages_of_rows_and_facets_add_up(served, ids):
     _, counts = served.post("/api/facets", runs=pair, filter=worse, histograms=[SCORE])
     pages = [served.post("/api/rows", runs=pair, filter=worse, offset=at, limit=4)[1] for at in range(0, 60, 4)]
     rows = [row for page in pages for row in page["rows"]]
-    losses = served.get("/api/compare", runs=",".join(pair))[1]["compared"]["findings"][0]["losses"]
+    losses = served.post("/api/compare", runs=pair)[1]["compared"]["findings"][0]["losses"]
     assert len(rows) == len({row["id"] for row in rows}) == counts["total"] == pages[0]["total"] == losses
     assert all(row["answers"][1]["differences"][0] == -1 for row in rows)
-    columns = served.get("/api/columns", runs=",".join(pair))[1]
+    columns = served.post("/api/columns", runs=pair)[1]
     assert columns["facets"] == [each["field"] for each in counts["facets"]]
     assert [each["spec"] for each in columns["metrics"]] == ["exact_match", "token_f1"]
 
@@ -149,11 +149,11 @@ def test_hostile_texts_and_requests_are_answered_as_text(changing, monkeypatch):
     answers = ["</script><img onerror=alert(1)>", "\u202eevil\u2066", "x" * 1_000_000, "\x00\x1b[2J"]
     monkeypatch.setenv("KARAT_RUNS", str(folder))
     karat.score({"id": answers, "prediction": answers, "gold": ["a"] * 4}, "em", run="hostile")
-    run = served.get("/api/runs")[1]["runs"][-1]
+    run = served.post("/api/runs")[1]["runs"][-1]
     _, found = served.post("/api/rows", runs=[run["id"]])
     shown = [row["answers"][0]["answer"][0] for row in found["rows"]]
     assert ["".join(piece for piece, _ in text["pieces"]) for text in shown] == [text[:600] for text in answers]
-    whole = served.get("/api/row", runs=run["id"], id=answers[1], full=1)[1]
+    whole = served.post("/api/row", runs=[run["id"]], id=answers[1], full=True)[1]
     assert whole["id"] == answers[1]
     half = [{"field": {"kind": "id"}, "op": "in", "values": ["\ud800"]}]
     expected = {"error": "a JSON object of whole characters is expected"}
@@ -165,7 +165,7 @@ def test_a_run_appears_while_it_is_written_and_when_it_is_damaged(changing, monk
     monkeypatch.setenv("KARAT_RUNS", str(folder))
 
     def state(name):
-        return next(run for run in served.get("/api/runs")[1]["runs"] if run["name"] == name)
+        return next(run for run in served.post("/api/runs")[1]["runs"] if run["name"] == name)
 
     metric = parse("exact_match")
     manifest = Manifest("new", "2026-11-22T10:00:00+00:00", (describe_metric(metric, metric.spec),), {})
@@ -181,28 +181,28 @@ def test_a_run_appears_while_it_is_written_and_when_it_is_damaged(changing, monk
     (folder / "before" / "manifest.json").write_text("{")
     assert state("before")["state"] == "damaged"
     assert str(folder) not in state("before")["problem"]
-    assert served.get("/api/result", run=state("before")["id"])[0] == 400
+    assert served.post("/api/result", runs=[state("before")["id"]])[0] == 400
 
 
 def test_labels_survive_a_killed_server_and_a_second_window(runs, ids, tmp_path, serve):
-    pair, file = f"{ids['before']},{ids['after']}", tmp_path / "labels.jsonl"
+    pair, file = [ids["before"], ids["after"]], tmp_path / "labels.jsonl"
     served = serve(runs, "--labels", file, *LABELS)
-    reason = served.get("/api/agreement", run=ids["before"])[1]["reason"]
+    reason = served.post("/api/agreement", runs=[ids["before"]])[1]["reason"]
     assert reason == "no answer of before is labelled yet"
-    _, row = served.get("/api/label/next", runs=pair)
+    _, row = served.post("/api/label/next", runs=pair)
     assert [cell["name"] for cell in row["cells"]] == ["question", "gold", "prediction"]
     assert [each["name"] for each in row["choices"]] == ["good", "bad"]
     for _ in range(5):
         answer = row["cells"][2]["values"][0]["pieces"][0][0]
         name = "bad" if answer == "a lie" else "good"
-        status, row = served.post("/api/label", runs=pair.split(","), at=row["at"], action="label", label=name)
+        status, row = served.post("/api/label", runs=pair, at=row["at"], action="label", label=name)
         assert status == 200
     served.stop()
     served = serve(runs, "--labels", file, *LABELS)
-    _, row = served.get("/api/label/next", runs=pair)
+    _, row = served.post("/api/label/next", runs=pair)
     assert (row["finished"], row["at"], len(file.read_text().splitlines())) == (5, 5, 5)
-    again = {"runs": pair.split(","), "at": 0, "action": "label"}
-    marked = served.get("/api/label/next", runs=pair, at=0)[1]["mark"]["label"]
+    again = {"runs": pair, "at": 0, "action": "label"}
+    marked = served.post("/api/label/next", runs=pair, at=0)[1]["mark"]["label"]
     assert served.post("/api/label", **again, label=marked)[0] == 200  # the same once more: kept once
     status, refused = served.post("/api/label", **again, label="bad" if marked == "good" else "good")
     assert (status, refused["at"], len(file.read_text().splitlines())) == (409, 5, 5)
@@ -211,24 +211,24 @@ def test_labels_survive_a_killed_server_and_a_second_window(runs, ids, tmp_path,
     assert len(file.read_text().splitlines()) == 5  # nothing was taken back
     for name in ("bad", "good"):
         assert served.post("/api/label", **again, label=name, replace=True)[0] == 200
-    assert served.get("/api/label/next", runs=pair, at=0)[1]["mark"]["label"] == "good"
+    assert served.post("/api/label/next", runs=pair, at=0)[1]["mark"]["label"] == "good"
     assert served.post("/api/label", runs=again["runs"], at=4, action="undo")[1]["at"] == 4
     assert served.post("/api/label", runs=again["runs"], at=4, action="skip", note="unclear")[1]["finished"] == 5
     for wrong in ({"at": 9, "label": "great"}, {"label": "good"}, {"at": 9999, "label": "good"}):
         assert served.post("/api/label", **{**again, "at": None, **wrong})[0] == 400
-    status, answer = served.get("/api/label/next", runs=ids["before"])
+    status, answer = served.post("/api/label/next", runs=[ids["before"]])
     assert (status, list(answer)) == (200, ["impossible"])  # the file was begun with both
 
 
 def test_agreement_is_what_its_command_prints(runs, ids, tmp_path, serve):
     file = tmp_path / "labels.jsonl"
     served, run = serve(runs, "--labels", file, *LABELS), ids["before"]
-    _, row = served.get("/api/label/next", runs=run)
+    _, row = served.post("/api/label/next", runs=[run])
     for number in range(12):
         answer = row["cells"][2]["values"][0]["pieces"][0][0]
         name = "good" if number == 3 else "bad" if answer == "a lie" else "good"
         row = served.post("/api/label", runs=[run], at=row["at"], action="label", label=name)[1]
-    found = served.get("/api/agreement", run=run)[1]
+    found = served.post("/api/agreement", runs=[run])[1]
     assert found["agreement"] == printed_by(found["command"])
     values = printed_by(found["corrected"]["command"])["values"]
     assert values == found["corrected"]["values"]
@@ -249,7 +249,7 @@ def test_proposed_rows_are_labelled_with_their_probability(runs, ids, tmp_path, 
         '{"id": "q7", "question": "what is 7?", "gold": "7", "prediction": "a lie", "probability": 0.25}\n'
     )
     served, run = serve(runs, "--labels", file, *LABELS, "--rows", proposed), ids["before"]
-    _, row = served.get("/api/label/next", runs=run)
+    _, row = served.post("/api/label/next", runs=[run])
     assert (row["total"], [cell["name"] for cell in row["cells"]]) == (1, ["question", "gold", "prediction"])
     assert shlex.split(row["command"])[:3] == ["karat", "label", "ROWS"]
     _, row = served.post("/api/label", runs=[run], at=0, action="label", label="bad")

@@ -57,11 +57,11 @@ def test_on_the_command_line_and_on_a_report(kept):
 
 def test_on_the_page_and_where_rows_are_labelled(kept, serve):
     served = serve(kept / "runs", "--labels", kept / "labels.jsonl", "--label-map", "good=1,bad=0")
-    (run,) = (each["id"] for each in served.get("/api/runs")[1]["runs"])
+    (run,) = (each["id"] for each in served.post("/api/runs")[1]["runs"])
     _, found = served.post("/api/rows", runs=run.split(","))
     assert [texts(each) for each in found["rows"][0]["reference"]] == ["Wilhelm Conrad Röntgen", "W. C. Röntgen"]
-    _, row = served.get("/api/row", runs=run, id="q1")
+    _, row = served.post("/api/row", runs=[run], id="q1")
     assert [texts(each) for each in row["reference"]] == ["Marie Curie"]
-    _, label = served.get("/api/label/next", runs=run)
+    _, label = served.post("/api/label/next", runs=[run])
     gold = next(cell["values"] for cell in label["cells"] if cell["name"].startswith("gold"))
     assert [texts(each) for each in gold] in (["Wilhelm Conrad Röntgen", "W. C. Röntgen"], ["Marie Curie"])

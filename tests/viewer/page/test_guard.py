@@ -26,7 +26,7 @@ JSON = "Content-Type: application/json"
 def ask(served):
     """Send a request with the right host and token, but for what is named: None leaves a header out."""
 
-    def send(line="GET /api/runs HTTP/1.1", *more, host="", token="", body=b""):
+    def send(line="POST /api/runs HTTP/1.1", *more, host="", token="", body=b""):
         headers = {"Host": host if host != "" else served.host, "X-Karat-Token": served.token if token == "" else token}
         lines = [f"{name}: {value}" for name, value in headers.items() if value is not None]
         status, found, content = served.raw(line, *lines, *more, "Connection: close", body=body)
@@ -40,8 +40,10 @@ def ask(served):
 
 
 def test_a_request_of_the_page_is_answered_with_every_header(ask, served):
-    assert ask() == (200, "")
-    assert ask("GET /api/runs HTTP/1.1", f"Origin: http://{served.host}", "Sec-Fetch-Site: same-origin") == (200, "")
+    runs, sent = "POST /api/runs HTTP/1.1", (JSON, "Content-Length: 2")
+    assert ask(runs, *sent, body=b"{}") == (200, "")
+    own = (f"Origin: http://{served.host}", "Sec-Fetch-Site: same-origin")
+    assert ask(runs, *sent, *own, body=b"{}") == (200, "")
     assert ask("GET / HTTP/1.1", "Sec-Fetch-Site: none", token=None)[0] == 200
     _, headers, _ = served.raw("GET /style.css HTTP/1.1", f"Host: {served.host}", "Connection: close")
     expected = {
@@ -123,12 +125,15 @@ def test_a_body_that_is_no_request_is_refused(ask, header, body, status):
     "name", ["../before", "..%2fbefore", "before", "%2e%2e", "a/../before", "before%00", "/etc/passwd"]
 )
 def test_an_id_is_no_path(ask, name):
-    for path in (f"/api/result?run={name}", f"/api/columns?runs={name}", f"/{name}", f"/static/{name}", f"//{name}"):
+    for path in (f"/{name}", f"/static/{name}", f"//{name}"):
         assert ask(f"GET {path} HTTP/1.1")[0] == 404
+    sent = json.dumps({"runs": [name]}).encode()
+    for path in ("result", "columns"):
+        assert ask(f"POST /api/{path} HTTP/1.1", JSON, f"Content-Length: {len(sent)}", body=sent)[0] == 404
 
 
 def test_other_methods_are_refused(ask):
-    for line in ("POST /api/runs HTTP/1.1", "GET /api/rows HTTP/1.1", "PUT /api/rows HTTP/1.1", "DELETE / HTTP/1.1",
+    for line in ("GET /api/runs HTTP/1.1", "GET /api/rows HTTP/1.1", "PUT /api/rows HTTP/1.1", "DELETE / HTTP/1.1",
                  "OPTIONS /api/rows HTTP/1.1", "TRACE / HTTP/1.1"):  # fmt: skip
         assert ask(line) == (405, "another method is expected")
 
@@ -187,6 +192,6 @@ def test_a_taken_port_is_named():
 
 def test_ctrl_c_ends_it_at_once(runs, serve):
     server = serve(runs)
-    server.get("/api/runs")
+    server.post("/api/runs")
     with socket.create_connection(("127.0.0.1", server.port)):  # an open connection does not hold it up
         assert server.stop(signal.SIGINT) == (130, "", "interrupted\n")

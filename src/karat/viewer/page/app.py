@@ -31,38 +31,29 @@ TYPES: Mapping[str, str] = {
 _STATIC, _STYLE = Path(__file__).parent / "static", Path(__file__).parents[1] / "style.css"
 PageAnswer: TypeAlias = Callable[[Workspace, Query], dict[str, Any]]
 
-_ROWS, _TABLE = ("runs", "on", "different", "filter"), ("runs", "on", "different")
-GET: Mapping[str, tuple[PageAnswer, tuple[str, ...]]] = {
-    "/api/runs": (figures.list_runs, ()),
-    "/api/result": (figures.show_values, ("run",)),
-    "/api/provenance": (figures.show_provenance, ("run",)),
-    "/api/compare": (figures.compare_runs, (*_TABLE, "by", "cluster")),
-    "/api/rank": (figures.rank_runs, (*_TABLE, "cluster")),
-    "/api/agreement": (people.show_agreement, ("run", "by")),
-    "/api/columns": (listing.list_columns, _TABLE),
-    "/api/row": (listing.read_row, (*_TABLE, "id", "full")),
+ANSWERS: Mapping[str, Answer] = {
+    "/api/runs": figures.list_runs,
+    "/api/result": figures.show_values,
+    "/api/provenance": figures.show_provenance,
+    "/api/compare": figures.compare_runs,
+    "/api/rank": figures.rank_runs,
+    "/api/agreement": people.show_agreement,
+    "/api/columns": listing.list_columns,
+    "/api/rows": listing.list_rows,
+    "/api/facets": listing.count_rows,
+    "/api/row": listing.read_row,
 }
-POST: Mapping[str, tuple[PageAnswer, tuple[str, ...]]] = {
-    "/api/rows": (listing.list_rows, (*_ROWS, "sort", "offset", "limit")),
-    "/api/facets": (listing.count_rows, (*_ROWS, "fields", "histograms")),
-}
-LABELS: Mapping[str, tuple[str, ...]] = {
-    "/api/label/next": ("runs", "at"),
-    "/api/label": ("runs", "at", "action", "label", "note", "replace"),
-}
-"""The parts of a request, by its address: those that its function takes, and no others."""
 _JSON = ("application/json", "application/json; charset=utf-8")
 _OURS = "this is a mistake of karat; the terminal in which karat view runs has the details"
 
 
 def make_app(space: Workspace) -> Starlette:
     """The application, without the guard that belongs in front of it."""
-    routes = [Route(path, _get(space, *each), methods=["GET"]) for path, each in GET.items()]
-    routes += [Route(path, _post(space, *each), methods=["POST"]) for path, each in POST.items()]
+    answers = dict(ANSWERS)
     if space.labels is not None:
-        labelling, (shown, marked) = Labelling(space.labels), LABELS
-        routes.append(Route(shown, _get(space, labelling.show, LABELS[shown]), methods=["GET"]))
-        routes.append(Route(marked, _post(space, labelling.mark, LABELS[marked]), methods=["POST"]))
+        labelling = Labelling(space.labels)
+        answers |= {"/api/label/next": labelling.show, "/api/label": labelling.mark}
+    routes = [Route(path, _post(space, answer), methods=["POST"]) for path, answer in answers.items()]
     files = {path.name: path for path in (*_STATIC.glob("*"), _STYLE) if path.suffix in TYPES}
     routes += [Route(f"/{name}", _file(path), methods=["GET"]) for name, path in files.items()]
     routes.append(Route("/", _file(_STATIC / "index.html"), methods=["GET"]))
@@ -76,17 +67,7 @@ def _file(path: Path) -> Callable[[Request], Response]:
     return send
 
 
-def _get(space: Workspace, answer: PageAnswer, known: tuple[str, ...]) -> Callable[[Request], Awaitable[Response]]:
-    async def get(request: Request) -> Response:
-        pairs = request.query_params.multi_items()
-        if len(dict(pairs)) < len(pairs):
-            return _reply(400, {"error": "a parameter is there twice"})
-        return await _answer(space, answer, known, dict(pairs))
-
-    return get
-
-
-def _post(space: Workspace, answer: PageAnswer, known: tuple[str, ...]) -> Callable[[Request], Awaitable[Response]]:
+def _post(space: Workspace, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
     async def post(request: Request) -> Response:
         if request.headers.get("content-type", "").lower() not in _JSON:
             return _reply(415, {"error": "the content type application/json is expected"})
@@ -99,18 +80,16 @@ def _post(space: Workspace, answer: PageAnswer, known: tuple[str, ...]) -> Calla
             data = None
         if not isinstance(data, dict):
             return _reply(400, {"error": "a JSON object of whole characters is expected"})
-        return await _answer(space, answer, known, data)
+        return await _answer(space, answer, data)
 
     return post
 
 
-async def _answer(space: Workspace, answer: PageAnswer, known: tuple[str, ...], data: Mapping[str, Any]) -> Response:
+async def _answer(space: Workspace, answer: Answer, data: Mapping[str, Any]) -> Response:
     """What a function answers, in a thread of its own; an error in plain words, without paths of this machine."""
 
     def work() -> bytes:
-        query = Query(data)
-        query.check(known)
-        return encode(answer(space, query))
+        return encode(answer(space, Query.read(data)))
 
     try:
         return Response(await run_in_threadpool(work), media_type="application/json")

@@ -8,13 +8,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from karat.core.errors import KaratError
+from karat.core.errors import KaratError, SpecError
 from karat.runs.store.folders import MANIFEST, VALUES, run_folder, run_names, unfinished_runs
 from karat.runs.store.kept import describe_unfinished
 from karat.runs.store.run import Run, open_run
 from karat.viewer.answers import describe_metric
 from karat.viewer.page.query import Unknown
 
+MOST_RUNS = 8
 _FIGURES = ("value", "low", "high", "n", "scored", "failed")
 _DAMAGED = (OSError, KaratError)  # it may also have been finished or removed meanwhile
 _STOPPED = "not finished: the same command with --resume continues it"
@@ -33,6 +34,8 @@ class Catalog:
 
     def open(self, ids: Sequence[str]) -> list[Run]:
         """The finished runs with these ids; `Unknown` where there is none."""
+        if not 1 <= len(ids) <= MOST_RUNS or len(set(ids)) < len(ids):
+            raise SpecError(f"runs: from 1 to {MOST_RUNS} different ids are expected")
         names = {run_id(name): name for name in run_names()}
         for each in ids:
             if each not in names:

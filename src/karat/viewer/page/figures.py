@@ -24,24 +24,24 @@ def list_runs(space: Workspace, _: Query) -> dict[str, Any]:
 
 def show_values(space: Workspace, query: Query) -> dict[str, Any]:
     """The values of a run, as they are stored."""
-    (run,) = space.catalog.open(query.runs())
+    (run,) = space.catalog.open(query.runs)
     level = scored_inference(run).confidence
     return {"values": run.values, "display": display_metrics(run), "confidence": level, "command": _show(space, run)}
 
 
 def show_provenance(space: Workspace, query: Query) -> dict[str, Any]:
     """The manifest of a run."""
-    (run,) = space.catalog.open(query.runs())
+    (run,) = space.catalog.open(query.runs)
     return {"manifest": asdict(run.manifest), "command": _show(space, run)}
 
 
 def compare_runs(space: Workspace, query: Query) -> dict[str, Any]:
     """Runs compared with the first, and corrected by people's labels where these are of the same systems."""
-    runs = space.catalog.open(query.runs())
+    runs = space.catalog.open(query.runs)
     if len(runs) < 2:
         raise SpecError("runs: at least two are expected")
-    chosen: dict[str, Any] = {name: query.text(name) for name in ("by", "cluster", "on")}
-    chosen["allow_different"] = query.flag("different")
+    chosen: dict[str, Any] = {name: getattr(query, name) for name in ("by", "cluster", "on")}
+    chosen["allow_different"] = query.different
     labels, note = None if space.labels is None else space.labels.find(runs), None
     if labels is not None:
         try:
@@ -57,11 +57,11 @@ def compare_runs(space: Workspace, query: Query) -> dict[str, Any]:
 
 def rank_runs(space: Workspace, query: Query) -> dict[str, Any]:
     """Runs in the order of each metric, with letters that tell which are separated."""
-    runs = space.catalog.open(query.runs())
+    runs = space.catalog.open(query.runs)
     if len(runs) < 2:
         raise SpecError("runs: at least two are expected")
-    chosen: dict[str, Any] = {name: query.text(name) for name in ("cluster", "on")}
-    chosen["allow_different"] = query.flag("different")
+    chosen: dict[str, Any] = {name: getattr(query, name) for name in ("cluster", "on")}
+    chosen["allow_different"] = query.different
     command = space.command("rank", *map(space.name, runs), **chosen, json=True)
     return {**answer_ranked(space.rank(runs, chosen)), "command": command}
 

@@ -14,8 +14,6 @@ from karat.viewer.page.query import Query
 from karat.viewer.page.workspace import Workspace
 from karat.viewer.rows.display import WHOLE, show_text
 
-_ANY = 1 << 53
-
 
 class Taken(DataError):
     """A label for a row that was finished in another window: `answer` has the row to label now."""
@@ -35,28 +33,27 @@ class Labelling:
     def show(self, space: Workspace, query: Query) -> dict[str, Any]:
         """The row to label now, or the one at a place of the shuffled order."""
         with self._lock:
-            return self._show(space, query, query.number("at", _ANY))
+            return self._show(space, query, query.at)
 
     def mark(self, space: Workspace, query: Query) -> dict[str, Any]:
         """Label or skip the row at a place, or take the last label back; what is shown then is the next row.
 
         A label for a row that has one already takes its place where `replace` says so.
         """
-        action, place, note = query.text("action"), query.number("at", _ANY), query.text("note") or ""
-        label, replace = query.text("label") or "", query.flag("replace")
+        action, place, note = query.action, query.at, query.note
         with self._lock:
             session = space.label_rows(query, self._file)[1]
             at = None if place is None else _at(session, place)
             if action == "undo":
                 undone = session.undo(at)
                 return self._show(space, query, None if undone is None else session.order.index(undone))
-            if action not in {"label", "skip"} or at is None:
+            if action is None or at is None:
                 raise SpecError("action: label or skip, with the place `at` of the row, or undo is expected")
             try:
                 if action == "label":
-                    session.label(label, at, note, replace=replace)
+                    session.label(query.label, at, note, replace=query.replace)
                 else:
-                    session.skip(at, note, replace=replace)
+                    session.skip(at, note, replace=query.replace)
             except FinishedRow as problem:
                 raise Taken(str(problem), self._show(space, query, None)) from None
             return self._show(space, query, None)

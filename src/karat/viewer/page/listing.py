@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from karat.core.errors import SpecError
 from karat.viewer.page.catalog import run_id
 from karat.viewer.page.query import Query, Unknown
 from karat.viewer.page.workspace import Workspace
 from karat.viewer.rows.display import WHOLE, describe_table, show_rows
 from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
-from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
+from karat.viewer.rows.fields import Condition, Field, Order
 from karat.viewer.rows.filters import filter_rows, sort_rows
 from karat.viewer.rows.sql import in_command
 from karat.viewer.rows.table import RowTable
 
-MOST_ROWS, MOST_FIELDS = 200, 100
 _PAGE = 50  # rows
 _ANY = 1 << 53  # the largest whole number that a browser holds exactly
 
@@ -32,51 +30,37 @@ def list_columns(space: Workspace, query: Query) -> dict[str, Any]:
 
 def list_rows(space: Workspace, query: Query) -> dict[str, Any]:
     """A page of the rows that a filter keeps, in an order."""
-    table, conditions = space.table(query), read_filter(query.data.get("filter"))
-    order = read_order(query.data.get("sort"))
-    offset, limit = query.number("offset", _ANY) or 0, query.number("limit", MOST_ROWS)
-    end = offset + (_PAGE if limit is None else limit)
-    rows = sort_rows(table, order, conditions, min(end, table.n))[offset:end]
-    shown, command = show_rows(table, rows), _command(space, query, conditions, order, max(end, 1))
-    return {"n": table.n, "total": _total(table, conditions), "offset": offset, "rows": shown, "command": command}
+    table, offset, end = space.table(query), query.offset, query.offset + query.limit
+    rows = sort_rows(table, query.sort, query.filter, min(end, table.n))[offset:end]
+    shown, command = show_rows(table, rows), _command(space, query, query.filter, query.sort, max(end, 1))
+    return {"n": table.n, "total": _total(table, query.filter), "offset": offset, "rows": shown, "command": command}
 
 
 def count_rows(space: Workspace, query: Query) -> dict[str, Any]:
     """How many rows have each label of some fields, and the histograms of others."""
-    table, conditions = space.table(query), read_filter(query.data.get("filter"))
-    fields, histograms = (_read_fields(query.data.get(name)) for name in ("fields", "histograms"))
-    others = keep_others(table, conditions)
+    table, fields, others = space.table(query), query.fields, keep_others(space.table(query), query.filter)
     return {
         "n": table.n,
-        "total": _total(table, conditions),
+        "total": _total(table, query.filter),
         "facets": count_facets(table, others, list_facets(table) if fields is None else fields),
-        "histograms": [count_bins(table, others, field) for field in histograms or ()],
-        "command": _count_command(space, query, conditions, histograms or ()),
+        "histograms": [count_bins(table, others, field) for field in query.histograms],
+        "command": _count_command(space, query),
     }
 
 
 def read_row(space: Workspace, query: Query) -> dict[str, Any]:
     """One row, whole."""
-    table, name = space.table(query), query.text("id")
-    own = [Condition(Field("id"), "in", (name or "",))]
+    table, own = space.table(query), [Condition(Field("id"), "in", (query.id,))]
     found = sort_rows(table, None, own)
     if not len(found):
-        raise Unknown(f"no row has the id {(name or '')[:80]!r}")
-    (shown,) = show_rows(table, found[:1], whole=True, most=_ANY if query.flag("full") else WHOLE)
+        raise Unknown(f"no row has the id {query.id[:80]!r}")
+    (shown,) = show_rows(table, found[:1], whole=True, most=_ANY if query.full else WHOLE)
     return {**shown, "command": _command(space, query, own, first=1)}
 
 
 def _total(table: RowTable, conditions: Sequence[Condition]) -> int:
     kept = filter_rows(table, conditions)
     return table.n if kept is None else int(np.count_nonzero(kept))
-
-
-def _read_fields(data: Any) -> list[Any] | None:
-    if data is None:
-        return None
-    if not isinstance(data, list) or len(data) > MOST_FIELDS:
-        raise SpecError(f"a list of up to {MOST_FIELDS} fields is expected")
-    return [read_field(each) for each in data]
 
 
 def _command(
@@ -90,14 +74,14 @@ def _command(
     table = space.table(query)
     sql = in_command(table)
     where, by = sql.where(conditions), sql.order(order)
-    on = query.text("on") if len(table.runs) > 1 else None
+    on = query.on if len(table.runs) > 1 else None
     return space.command("show", *map(space.name, table.runs), first=first, where=where, order=by, on=on)
 
 
-def _count_command(space: Workspace, query: Query, conditions: Sequence[Condition], histograms: Sequence[Field]) -> str:
+def _count_command(space: Workspace, query: Query) -> str:
     """The command that counts the rows of a filter."""
     table = space.table(query)
-    metric = next((field.metric for field in histograms if field.metric != table.specs[0]), None)
-    on = query.text("on") if len(table.runs) > 1 else None
-    names, where = map(space.name, table.runs), in_command(table).where(conditions)
+    metric = next((field.metric for field in query.histograms if field.metric != table.specs[0]), None)
+    on = query.on if len(table.runs) > 1 else None
+    names, where = map(space.name, table.runs), in_command(table).where(query.filter)
     return space.command("show", *names, counts=True, metric=metric, where=where, on=on)

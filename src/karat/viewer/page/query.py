@@ -1,15 +1,18 @@
-"""What the page asks for: the parameters of an address, or the JSON of a body, with their types checked."""
+"""What the page asks for: a JSON object whose members are checked against the types of `Query`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from dataclasses import fields as dataclass_fields
+from typing import Any, Literal
 
 from karat.core.errors import DataError, KaratError, SpecError, did_you_mean
+from karat.data.json.typed import check_type
+from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
 
-MOST_RUNS = 8
+MOST_ROWS, MOST_FIELDS = 200, 100
 _LONGEST = 4_000  # characters of a text
 
 
@@ -32,45 +35,55 @@ def explained() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Query:
-    """The named parts of a request; each method raises `SpecError` where a part is not what it should be."""
+    """A request; each address takes what it needs.
 
-    data: Mapping[str, Any]
+    `runs` are ids, `on`, `by` and `cluster` columns; `different`: runs may be scored differently. `filter`, `sort`,
+    `offset` and `limit` choose rows, `fields` and `histograms` what is counted, `id` one row, `full` with all of its
+    texts. `at` is the place of a row to label, `action` what is done with it, `replace`: also where it has a label.
+    """
 
-    def check(self, known: Collection[str]) -> None:
-        """Refuse parts that are not known: a name that is spelled wrong would change the answer in silence."""
-        for name in self.data:
-            if name not in known:
+    runs: tuple[str, ...] = ()
+    on: str | None = None
+    by: str | None = None
+    cluster: str | None = None
+    different: bool = False
+    filter: tuple[Condition, ...] = ()
+    sort: Order | None = None
+    offset: int = 0
+    limit: int = 50
+    fields: tuple[Field, ...] | None = None
+    histograms: tuple[Field, ...] = ()
+    id: str = ""
+    full: bool = False
+    at: int | None = None
+    action: Literal["label", "skip", "undo"] | None = None
+    label: str = ""
+    note: str = ""
+    replace: bool = False
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Query:
+        """A request from JSON; `DataError` and `SpecError` for members that are not what they should be."""
+        known = [each.name for each in dataclass_fields(cls)]
+        for name, value in data.items():
+            if name not in known:  # one that is spelled wrong would change the answer in silence
                 raise SpecError(f"there is no parameter {name[:80]!r}{did_you_mean(name[:80], known)}")
+            if isinstance(value, str) and len(value) > _LONGEST:
+                raise SpecError(f"{name}: a text of up to {_LONGEST} characters is expected")
+        check_type(data, cls, "the request")
+        if data.get("limit", 0) > MOST_ROWS or any(len(data.get(name) or ()) > MOST_FIELDS for name in _LISTS):
+            raise SpecError(f"a request is of up to {MOST_ROWS} rows and {MOST_FIELDS} fields")
+        return cls(**{name: _READ[name](value) if name in _READ else value for name, value in data.items()})
 
-    def runs(self) -> tuple[str, ...]:
-        """The ids of runs: a list, or a text with commas between them."""
-        found = self.data.get("runs", self.data.get("run"))
-        ids = found.split(",") if isinstance(found, str) else found
-        if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
-            raise SpecError("runs: a list of ids is expected")
-        if not 1 <= len(ids) <= MOST_RUNS or len(set(ids)) < len(ids):
-            raise SpecError(f"runs: from 1 to {MOST_RUNS} different ids are expected")
-        return tuple(ids)
 
-    def text(self, name: str) -> str | None:
-        """A text; None where it is missing, null or empty."""
-        value = self.data.get(name)
-        if value is not None and (not isinstance(value, str) or len(value) > _LONGEST):
-            raise SpecError(f"{name}: a text of up to {_LONGEST} characters is expected")
-        return value or None
+def _read_fields(data: list[Any] | None) -> tuple[Field, ...] | None:
+    return None if data is None else tuple(map(read_field, data))
 
-    def number(self, name: str, most: int) -> int | None:
-        """A whole number from 0 to `most`; None where it is missing or null."""
-        value = self.data.get(name)
-        if isinstance(value, str) and value.isdecimal() and len(value) < 16:
-            value = int(value)
-        if value is not None and (type(value) is not int or not 0 <= value <= most):
-            raise SpecError(f"{name}: a whole number from 0 to {most} is expected")
-        return value
 
-    def flag(self, name: str) -> bool:
-        """Whether something holds: true, false, or 1 and 0 in an address."""
-        value = self.data.get(name, False)
-        if value not in (True, False, "1", "0", ""):
-            raise SpecError(f"{name}: true or false is expected")
-        return value in {True, "1"}
+_LISTS = ("fields", "histograms")
+_READ: Mapping[str, Any] = {
+    "runs": tuple,
+    "filter": read_filter,
+    "sort": read_order,
+    **dict.fromkeys(_LISTS, _read_fields),
+}

@@ -63,7 +63,7 @@ class Workspace:
 
     def table(self, query: Query) -> RowTable:
         """The matched rows of the runs of a query; raises what `RowTable` raises."""
-        runs, on, different = self.catalog.open(query.runs()), query.text("on"), query.flag("different")
+        runs, on, different = self.catalog.open(query.runs), query.on, query.different
         make = partial(match_rows, runs, on, allow_different=different)
         with explained():
             return self._tables.get((_version(runs), on, different), partial(self._alone, make))
@@ -82,7 +82,7 @@ class Workspace:
 
     def label_rows(self, query: Query, file: LabelFile) -> tuple[RowsToLabel, Session]:
         """The rows of a file's choice, else of the runs of a query, and the session in which they are labelled."""
-        runs = self.catalog.open(query.runs())
+        runs = self.catalog.open(query.runs)
 
         def start() -> tuple[RowsToLabel, Session]:
             rows = open_rows_to_label(file.rows or [run.name for run in runs], file.on, file.show)

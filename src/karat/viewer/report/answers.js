@@ -16,19 +16,15 @@ const { metrics } = data.columns;
 
 export class Refused extends Error {}
 
-/** GET: what is known of one run, of all, or of one row. */
-export async function get(path, parameters = {}) {
+/** What is known of one run, of all, or of one row; the rows of a filter in an order, or how many there are. */
+export async function post(path, { runs, id, filter, sort, offset, limit, fields, histograms } = {}) {
   if (path === "row") {
-    const found = data.rows.find(({ id }) => id === parameters.id);
-    if (!found) throw new Refused(`No row in this file has the id ${parameters.id}.`);
+    const found = data.rows.find((row) => row.id === id);
+    if (!found) throw new Refused(`No row in this file has the id ${id}.`);
     return found;
   }
-  return path in data.of_runs ? data.of_runs[path][Number(parameters.run)] : data[path];
-}
-export const recall = get;
-
-/** POST: rows of a filter in an order, or how many there are. */
-export async function post(path, { filter, sort, offset, limit, fields, histograms }) {
+  if (path in data.of_runs) return data.of_runs[path][Number(runs[0])];
+  if (path !== "rows" && path !== "facets") return data[path];
   const kept = choose(filter);
   const answer = { n: data.rows.length, total: kept.length };
   if (path === "rows") {
@@ -42,6 +38,8 @@ export async function post(path, { filter, sort, offset, limit, fields, histogra
     histograms: histograms.map((field) => countBins(field, others(field))),
   };
 }
+
+export const recall = post;
 
 const choose = (filter) => data.rows.filter((row) => filter.every((each) => holds(row, each)));
 

@@ -62,7 +62,7 @@ def visit(browser, served):
     """Open a screen over runs, by their names; what is left of the address are its parameters."""
     browser.open(served.address)
     browser.until(f"location.hash == '#/runs' && {IDLE}")
-    ids = {run["name"]: run["id"] for run in served.get("/api/runs")[1]["runs"]}
+    ids = {run["name"]: run["id"] for run in served.post("/api/runs")[1]["runs"]}
 
     def open_screen(screen, *names, **state):
         query = "&".join([f"runs={','.join(ids[name] for name in names)}", *(f"{k}={v}" for k, v in state.items())])

@@ -216,11 +216,11 @@ def test_the_name_of_the_system_is_nowhere_while_rows_are_labelled(browser, serv
     options = ["--labels", tmp_path / "labels.jsonl", "--label-map", "right=1,wrong=0", "--rows", tmp_path / "next.csv"]
     for more in ([], ["--show", "question", "--show", "answer"]):
         served = serve(tmp_path / "runs", *options, *more)
-        run = served.get("/api/runs")[1]["runs"][0]["id"]
-        assert not re.search("zebra|quokka", json.dumps(served.get("/api/label/next", runs=run)[1]))
+        run = served.post("/api/runs")[1]["runs"][0]["id"]
+        assert not re.search("zebra|quokka", json.dumps(served.post("/api/label/next", runs=[run])[1]))
     served = serve(tmp_path / "runs", "--labels", tmp_path / "other.jsonl", "--label-map", "right=1,wrong=0")
-    both = ",".join(run["id"] for run in served.get("/api/runs")[1]["runs"])
-    answer = served.get("/api/label/next", runs=both)[1]
+    both = [run["id"] for run in served.post("/api/runs")[1]["runs"]]
+    answer = served.post("/api/label/next", runs=both)[1]
     assert [cell["name"] for cell in answer["cells"]] == ["question", "gold", "answer"]
     assert not re.search("zebra|quokka", json.dumps(answer))
     browser.open(served.address)

@@ -37,7 +37,7 @@ export default async function open(state, page) {
       runs.length > 1 && field("Run", choice("row", runs, run)),
       slices.length > 0 && field("Slices by", choice("by", [["", "none"], ...slices], next.by)),
     );
-    const answer = page.labels ? await recall("agreement", { run, by: next.by }).catch(reason) : { reason: NO_LABELS };
+    const answer = page.labels ? await recall("agreement", { runs: [run], by: next.by }).catch(reason) : { reason: NO_LABELS };
     fill(body, whole(answer));
   };
   await update(current());

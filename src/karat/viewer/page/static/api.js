@@ -38,15 +38,17 @@ export async function unlock() {
   if (token) sessionStorage.setItem(KEPT, token);
 }
 
-async function call(path, options = {}) {
-  const headers = { ...options.headers, "X-Karat-Token": token ?? "" };
-  const response = await fetch(`api/${path}`, { ...options, headers, cache: "no-store", redirect: "error" }).catch(
-    silent,
-  );
-  const body = await response.json();
-  if (body.impossible) throw new Refused(response.status, { error: body.impossible });
-  if (!response.ok) throw new Refused(response.status, body);
-  return body;
+/** What the server answers; members that are empty are left out. */
+export async function post(path, body = {}, signal) {
+  const there = Object.entries(body).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  const response = await fetch(`api/${path}`, {
+    ...{ method: "POST", headers: { "Content-Type": "application/json", "X-Karat-Token": token ?? "" } },
+    ...{ body: JSON.stringify(Object.fromEntries(there)), signal, cache: "no-store", redirect: "error" },
+  }).catch(silent);
+  const answer = await response.json();
+  if (answer.impossible) throw new Refused(response.status, { error: answer.impossible });
+  if (!response.ok) throw new Refused(response.status, answer);
+  return answer;
 }
 
 function silent(error) {
@@ -54,24 +56,13 @@ function silent(error) {
   throw new Refused(0, { error: "The server does not answer. Is karat view still running?" });
 }
 
-/** GET; parameters that are empty are left out. */
-export function get(path, parameters = {}) {
-  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
-  return call(query.size ? `${path}?${query}` : path);
-}
-
-export function post(path, body, signal) {
-  const headers = { "Content-Type": "application/json" };
-  return call(path, { method: "POST", headers, body: JSON.stringify(body), signal });
-}
-
 const answers = new Map();
 
-/** GET once: the answer to the same request is kept until `forget` is called. */
+/** Ask once: the answer to the same request is kept until the runs change. */
 export function recall(path, parameters) {
   const key = JSON.stringify([path, parameters]);
   if (!answers.has(key)) {
-    answers.set(key, get(path, parameters));
+    answers.set(key, post(path, parameters));
     answers.get(key).catch(() => answers.delete(key));
   }
   return answers.get(key);
@@ -81,7 +72,7 @@ let lastRuns = "";
 
 /** All runs, fresh; where one of them changed, kept answers are forgotten. */
 export async function allRuns() {
-  const answer = await get("runs");
+  const answer = await post("runs");
   const seen = JSON.stringify(answer.runs.map((run) => [run.id, run.created, run.state]));
   if (seen !== lastRuns) answers.clear();
   lastRuns = seen;

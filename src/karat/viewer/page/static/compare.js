@@ -47,7 +47,7 @@ async function comparison(state) {
   const [answer, ranked, ...stored] = await Promise.all([
     recall("compare", { ...about(state), by, cluster }),
     ranking,
-    ...state.runs.map((run) => recall("result", { run })),
+    ...state.runs.map((run) => recall("result", { runs: [run] })),
   ]);
   const { compared, display } = answer;
   const all = compared.findings.map((finding, at) => ({ ...finding, ...display[at] }));
@@ -214,7 +214,7 @@ function corrected(findings, confidence) {
 
 /** One run: its values, with those of the groups it was scored with. */
 async function values(state) {
-  const answer = await recall("result", { run: state.runs[0] });
+  const answer = await recall("result", { runs: state.runs });
   const { values: result, display, command: text } = answer;
   const parts = result.metrics.map((metric) => {
     const { scale } = display[metric.spec];

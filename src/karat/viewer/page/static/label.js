@@ -1,6 +1,6 @@
 // Labels by people: a row, the labels to choose from, one key each. Neither system nor score is shown.
 
-import { get, post, Refused } from "./api.js";
+import { post, Refused } from "./api.js";
 import { announce, command, el, field, fill } from "./dom.js";
 import * as format from "./format.js";
 import { name, sentence, texts } from "./text.js";
@@ -22,7 +22,7 @@ export default async function open(state, page) {
     autocomplete: "off",
     onkeydown: leave,
   });
-  let row = await get("label/next", { runs: runs.join() });
+  let row = await post("label/next", { runs });
   let busy = false;
   let turn = 0; // of the row on the screen
   let seen = 0; // the turn whose row has been on the screen for an instant: no other one is labelled
@@ -68,7 +68,7 @@ export default async function open(state, page) {
   const choose = (at) => () => row.choices[at] && send("label", { label: row.choices[at].name });
   const move = (by) => {
     const at = (row.at ?? row.total) + by;
-    return at >= 0 && at < row.total && ask(() => get("label/next", { runs: runs.join(), at: String(at) }));
+    return at >= 0 && at < row.total && ask(() => post("label/next", { runs, at }));
   };
   let moves = Promise.resolve(); // keys that come quickly move one after the other; a label never waits for another row
   const step = (by) => () => (moves = moves.then(() => move(by)));

@@ -19,7 +19,7 @@ const TITLES = {
 };
 
 export default async function open(state, page) {
-  const answers = await Promise.all(state.runs.map((run) => recall("provenance", { run })));
+  const answers = await Promise.all(state.runs.map((run) => recall("provenance", { runs: [run] })));
   const lists = answers.map(({ manifest }) => new Map(flatten(manifest)));
   const keys = [...new Set(lists.flatMap((list) => [...list.keys()]))];
   const parts = Map.groupBy(keys, (key) => key.split("\0")[0]);

@@ -1,11 +1,11 @@
 // One row, whole: the question, the gold, what was retrieved, and each system's answer with its scores and the judges' words.
 
-import { get, post, recall } from "./api.js";
+import { post, recall } from "./api.js";
 import { announce, command, el, field, fill, select, visible } from "./dom.js";
 import * as format from "./format.js";
 import { heading, letter } from "./heading.js";
 import { change, SIZE } from "./list.js";
-import { about, address, current, go, sameRows } from "./state.js";
+import { about, address, current, go } from "./state.js";
 import { name, texts, words } from "./text.js";
 
 const MARKS = [
@@ -33,7 +33,7 @@ export default async function open(state, page) {
     announce(document.title);
     const all = async () => {
       shown = {
-        ...(await get("row", { ...about(next), id: shown.id, full: 1 })),
+        ...(await post("row", { ...about(next), id: shown.id, full: true })),
         at: next.at,
         total: shown.total,
         full: true,
@@ -60,9 +60,9 @@ export default async function open(state, page) {
 /** The row of the address: by its id, or, where that is left out, by its place in the list of the filter. */
 async function read(state) {
   const { filter, sort, at } = state;
-  const listed = at !== "" && post("rows", { ...sameRows(state), filter, sort, offset: Number(at), limit: 1 });
+  const listed = at !== "" && post("rows", { ...about(state), filter, sort, offset: Number(at), limit: 1 });
   const id = state.row || found((await listed) || { rows: [] });
-  const [row, list] = await Promise.all([get("row", { ...about(state), id }), listed]);
+  const [row, list] = await Promise.all([post("row", { ...about(state), id }), listed]);
   return { ...row, at, total: list && list.rows[0]?.id === id ? list.total : undefined };
 }
 

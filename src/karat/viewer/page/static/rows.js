@@ -6,7 +6,7 @@ import { describe, facetFields, fieldTitle, histogramFields, panel } from "./fac
 import * as format from "./format.js";
 import { heading, letterOf } from "./heading.js";
 import { rowList, SIZE } from "./list.js";
-import { about, current, go, same, sameRows } from "./state.js";
+import { about, current, go, same } from "./state.js";
 import { name, sentence } from "./text.js";
 
 const MANY = 4; // systems that stand side by side; of more, the first and another one do
@@ -65,7 +65,7 @@ export default async function open(state, page) {
     const metric = named ?? columns.metrics[0];
     if (next.metric && !named) complain([...next.unread, `metric=${next.metric}`]);
     fill(tools, settings(columns, metric, next));
-    const request = { ...sameRows(next), filter: next.filter };
+    const request = { ...about(next), filter: next.filter };
     list.setAttribute("aria-busy", "true");
     const page = { sort: next.sort, offset: next.from, limit: SIZE };
     const rows = post("rows", { ...request, ...page }, signal);

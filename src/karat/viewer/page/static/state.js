@@ -109,9 +109,8 @@ export function go(changes, { replace = false } = {}) {
   } else location.hash = next;
 }
 
-/** What every request about the rows of the runs says: the parameters of GET, and the body of POST. */
-export const about = ({ runs, on, different }) => ({ runs: runs.join(), on, different });
-export const sameRows = ({ runs, on, different }) => ({ runs, on: on || null, different: Boolean(different) });
+/** What every request about the rows of the runs says. */
+export const about = ({ runs, on, different }) => ({ runs, on, different: Boolean(different) });
 
 /** Whether two fields or conditions' fields are the same. */
 export const same = (one, other) => JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
