@@ -60,7 +60,7 @@ def rank(
 
 
 def rank_matched(
-    matched: Matched, inference: Inference, by: str | None = None, correction: Correction = "holm"
+    matched: Matched, inference: Inference, by: str | None = None, correction: Adjustment = "holm"
 ) -> Ranked:
     """Rank systems whose rows are matched, over all rows and over the slices `by`, as `rank` does."""
     names, metrics = matched.names, matched.metrics

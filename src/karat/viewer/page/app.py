@@ -31,7 +31,7 @@ TYPES: Mapping[str, str] = {
 _STATIC, _STYLE = Path(__file__).parent / "static", Path(__file__).parents[1] / "style.css"
 PageAnswer: TypeAlias = Callable[[Workspace, Query], dict[str, Any]]
 
-ANSWERS: Mapping[str, Answer] = {
+ANSWERS: Mapping[str, PageAnswer] = {
     "/api/runs": figures.list_runs,
     "/api/result": figures.show_values,
     "/api/provenance": figures.show_provenance,
@@ -67,7 +67,7 @@ def _file(path: Path) -> Callable[[Request], Response]:
     return send
 
 
-def _post(space: Workspace, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+def _post(space: Workspace, answer: PageAnswer) -> Callable[[Request], Awaitable[Response]]:
     async def post(request: Request) -> Response:
         if request.headers.get("content-type", "").lower() not in _JSON:
             return _reply(415, {"error": "the content type application/json is expected"})
@@ -85,7 +85,7 @@ def _post(space: Workspace, answer: Answer) -> Callable[[Request], Awaitable[Res
     return post
 
 
-async def _answer(space: Workspace, answer: Answer, data: Mapping[str, Any]) -> Response:
+async def _answer(space: Workspace, answer: PageAnswer, data: Mapping[str, Any]) -> Response:
     """What a function answers, in a thread of its own; an error in plain words, without paths of this machine."""
 
     def work() -> bytes:
