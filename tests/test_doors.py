@@ -88,8 +88,8 @@ def command(*words):
 def ask_page(path, *names, **options):
     """What the page is answered about kept runs."""
     with testclient.TestClient(app.make_app(Workspace())) as page:
-        ids = {run["name"]: run["id"] for run in page.get("/api/runs").json()["runs"]}
-        return page.get(path, params={"runs" if names[1:] else "run": ",".join(map(ids.get, names)), **options}).json()
+        ids = {run["name"]: run["id"] for run in page.post("/api/runs", json={}).json()["runs"]}
+        return page.post(path, json={"runs": [ids[name] for name in names], **options}).json()
 
 
 def flags(options):
