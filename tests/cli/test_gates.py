@@ -66,9 +66,9 @@ def test_the_line_of_a_gate_names_slice_and_end(run):
 @pytest.mark.parametrize(
     ("gate", "problem"),
     [
-        ("em.lwo=0.6", "'lwo' is no end; did you mean 'low'?"),
+        ("em.lwo=0.6", "'lwo' is not an end; did you mean 'low'?"),
         ("exact_mtch=0.6", "not among the metrics scored; did you mean 'exact_match'?"),
-        ("em[topc=law]=0.6", "topc makes no slices: the slices are those of --by topic"),
+        ("em[topc=law]=0.6", "topc makes no slices: the slices come from --by topic"),
         ("em[topic=lw]=0.6", "no row has topic = lw; did you mean 'law'?"),
         ("em[topic=law]", "expected a number or SPEC=NUMBER"),
         ("em=nan", "expected a number or SPEC=NUMBER"),

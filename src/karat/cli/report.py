@@ -33,7 +33,7 @@ from karat.cli.options.scoring import cluster_option, confidence_option, scored_
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @correction_options
 @confidence_option(
-    "Of all intervals; 1 minus it is the level of the tests. Default: 0.95; for a single run that of its scoring.", None
+    "Of all intervals; 1 minus it is the level of the tests. Default: 0.95; for a single run as in its scoring.", None
 )
 @click.option("--seed", type=Whole(min=0), help="Of the random numbers. Default: 0; for a single run its own.")
 def report(runs: tuple[str, ...], *, output: str, no_texts: bool, people: LabelOptions, **options: Any) -> None:

@@ -51,7 +51,7 @@ def runs(context: click.Context, as_json: bool) -> None:
 def show(name: str, as_json: bool, on: str | None, people: LabelOptions, **asked: Any) -> None:
     """Show the values of the run NAME and how they were computed.
 
-    With --confidence, --seed or --cluster, the intervals are those of a run that was scored so. With --human, the
+    With --confidence, --seed or --cluster, the intervals are as if the run had been scored so. With --human, the
     values that people would give stand beside them, as if the run had been scored with these labels.
     """
     from karat.cli.options.result_table import print_result  # noqa: PLC0415  (heavy)
@@ -100,7 +100,7 @@ def export(name: str, output: str, **options: bool) -> None:
 def publish(name: str, target: str, output: str | None, settings: tuple[str, ...]) -> None:
     """Send the run NAME, or a file of scored rows, to another tool, or write it in a format that others read.
 
-    Addresses and keys are those of the tool's own environment variables.
+    Addresses and keys come from the tool's own environment variables.
 
     \b
     karat runs publish first --to mlflow --set experiment=answers

@@ -76,7 +76,7 @@ def test_each_key_does_its_work_and_survives_a_kill():
         first.press("u", r"row 3 of 9")
         first.press("n", r"note: ")
         first.press("too long\n", r"note: too long")
-        first.press("x", r"\a'x' is no key here; the keys are:\s+1 good")
+        first.press("x", r"\a'x' is not a key here; the keys are:\s+1 good")
         first.press("?", r"u  take back your last label.*1 good")
         first.press("1", r"row 4 of 9.*what is (\d)\?")
         first.process.send_signal(signal.SIGKILL)

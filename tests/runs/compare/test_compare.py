@@ -227,7 +227,7 @@ def test_another_version_of_a_metric_is_refused(pair, tmp_path):
 
 def test_other_gold_is_refused_and_named():
     other = {**answers(RIGHT_B), "gold": [*ROWS["gold"][:7], ["another"], *ROWS["gold"][8:]]}
-    with pytest.raises(DataError, match=r"different gold: it differs in 1 of 60 rows, first in that of id q7\b"):
+    with pytest.raises(DataError, match=r"different gold: it differs in 1 of 60 rows, first in the row with id q7\b"):
         both(answers(RIGHT_A), shuffled(other))
     assert both(answers(RIGHT_A), other, allow_different=True).n == N
 
@@ -382,7 +382,7 @@ def test_gold_that_differs_between_two_published_files_is_found(real_data):
     """The file of EviGen has 95 questions with references that the others have not."""
     folder = real_data("qa_human_openqa_eval") / "model_outputs"
     a, b = (karat.score(folder / f"NQ_{name}.jsonl.gz", "em") for name in ("DPR", "EviGen"))
-    with pytest.raises(DataError, match="differs in 95 of 3610 rows, first in that of question "):
+    with pytest.raises(DataError, match="differs in 95 of 3610 rows, first in the row with question "):
         compare(a, b)
 
 

@@ -120,7 +120,7 @@ def test_a_file_without_scores_names_its_columns_of_numbers(write):
         karat.compare(name, name)
     with pytest.raises(DataError, match=r"""-m "column\('time taken'\)" \(or acuracy\)"""):
         karat.label_next(name, 1, metrics="time_taken")
-    with pytest.raises(SpecError, match=f"a.csv: acuracy is no metric; {shown}"):
+    with pytest.raises(SpecError, match=f"a.csv: acuracy is not a metric; {shown}"):
         plan_rows(name, 0.1, metrics="acuracy")
     with pytest.raises(
         ColumnError, match=r"a.csv: no column 'accuracy' for column\(accuracy\); did you mean 'acuracy'"

@@ -77,7 +77,7 @@ def test_people_are_the_label_of_most_of_them_and_ties_are_left_out(found):
     expected = f"of {same.sum()} rows on which most people agree; {(~same).sum()} rows are tied; corrected for chance"
     assert expected in found.judge("judge").sentences[0]
     assert f"rows on which most people agree); {(~same).sum()} rows are tied" in found.judge("score").sentences[0]
-    assert f"on {(~same).sum()} of {N} rows no label is that of most people" in found.notes[0]
+    assert f"on {(~same).sum()} of {N} rows no label has a majority of people" in found.notes[0]
 
 
 def test_the_confusion_matrix_counts_the_first_rater_down(found):

@@ -256,7 +256,7 @@ def test_a_file_may_be_a_rewording_if_it_is_the_same_judge_in_other_words(tmp_pa
     found = examine(ROWS, judge, rewordings=[str(second)]).judges[0]
     assert found.rewordings.shifts[str(second)].value == 0
     second.write_text(politeness.replace("rude = 0", "rude = 0.5"))
-    with pytest.raises(SpecError, match=r"second\.toml is no rewording of judge 'politeness': its scores differ"):
+    with pytest.raises(SpecError, match=r"second\.toml is not a rewording of judge 'politeness': its scores differ"):
         examine(ROWS, judge, rewordings=[str(second)])
 
 

@@ -56,7 +56,9 @@ def test_rows_of_one_id_with_other_questions_are_counted(kinds, other):
     same = system("c", other(rows), kinds[1], "em")
     for compare in (karat.compare, karat.rank):
         (note,) = [each for each in compare(a, b).notes if "question" in each]
-        assert "have another question in 3 of 20 rows, first in that of id q0; if these are other questions" in note
+        assert (
+            "have another question in 3 of 20 rows, first in the row with id q0; if these are other questions" in note
+        )
         assert not [each for each in compare(a, same).notes if "question" in each]
 
 
@@ -65,7 +67,7 @@ def test_rows_are_counted_where_they_are_read_from_the_files_as_they_come(monkey
     monkeypatch.setattr(alignment, "LIMIT", 1)
     pair = system("a", ROWS | GOLD, "run", "em"), system("b", reworded(ROWS | GOLD, 2), "run", "em")
     assert keys.align(pair).in_step
-    assert "another question in 2 of 20 rows, first in that of id q0" in karat.compare(*pair).notes[0]
+    assert "another question in 2 of 20 rows, first in the row with id q0" in karat.compare(*pair).notes[0]
 
 
 def judged(rows, **options):
@@ -80,7 +82,8 @@ def test_without_gold_most_rows_need_the_same_question():
     other = judged({**ROWS, "question": [f"Who was {row}?" for row in range(N)]})
     for compare in (karat.compare, karat.rank):
         with pytest.raises(
-            DataError, match=r"in 20 of 20 rows, first in that of id q0, and no gold says .*id only counts the rows"
+            DataError,
+            match=r"in 20 of 20 rows, first in the row with id q0, and no gold says .*id only counts the rows",
         ) as refused:
             compare(whole, other)
         assert "--allow-different" not in str(refused.value)
@@ -96,7 +99,7 @@ def test_without_gold_most_rows_need_the_same_question():
 def test_references_that_nothing_was_scored_with_are_compared_too():
     one, other = judged(ROWS | GOLD), judged(ROWS | {"gold": [*GOLD["gold"][:-1], "another"]})
     (note,) = karat.compare(one, other).notes
-    assert "have another gold in 1 of 20 rows, first in that of id q19" in note
+    assert "have another gold in 1 of 20 rows, first in the row with id q19" in note
     verdicts = [judged(ROWS | {"label": [each] * N}) for each in ("good", "bad")]
     assert not karat.compare(*verdicts).notes
 
@@ -114,7 +117,7 @@ def test_gold_of_every_role_is_compared():
     rows = {"id": ["a", "b"], "tool_calls": [[call], [call]], "reference_tool_calls": [[call], [call]]}
     other = rows | {"reference_tool_calls": [[call], [call, call]]}
     pair = [karat.score(each, "tool_call_f1", run=name).run for name, each in (("a", rows), ("b", other))]
-    with pytest.raises(DataError, match="different gold: it differs in 1 of 2 rows, first in that of id b"):
+    with pytest.raises(DataError, match="different gold: it differs in 1 of 2 rows, first in the row with id b"):
         karat.compare(*pair)
     assert "different gold: it differs in 1 of 2 rows" in karat.compare(*pair, allow_different=True).notes[0]
 
@@ -146,7 +149,7 @@ def test_counts_are_those_of_the_definition(rows, seed, data):
         [f"A and B have another question in {len(different)} of {len(kept)}"] if different else []
     )
     first = next((row for row in map(int, tables[0]["id"].to_pylist()) if row in different), None)
-    assert all(f"in that of id {first};" in note for note in notes)
+    assert all(f"in the row with id {first};" in note for note in notes)
 
 
 def test_an_id_that_is_there_twice_is_said_where_the_question_is_taken_instead():

@@ -51,7 +51,7 @@ class EngineOptions:
             if not hasattr(engine, member):
                 flag = "cluster-judges" if member == "judges" else member
                 name = "spark" if member == "remote" else "ray"
-                raise UsageError(f"--{flag} is that of a cluster: it needs --engine {name}")
+                raise UsageError(f"--{flag} belongs to a cluster: it needs --engine {name}")
         return replace(engine, **given)
 
 

@@ -18,5 +18,5 @@ class Folder(click.Path):
         """The folder; `click.BadParameter` for anything else."""
         folder: Any = super().convert(value, parameter, context)
         if not folder.is_dir():
-            self.fail(f"{value!r} is no folder.", parameter, context)
+            self.fail(f"{value!r} is not a folder.", parameter, context)
         return folder

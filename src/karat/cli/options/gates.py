@@ -119,7 +119,7 @@ class Gates:
 
 def _find(gate: Gate, numbers: Mapping[str, int], by: str | None) -> Sequence[int]:
     if gate.column is not None and gate.column != by:
-        remedy = f"--by {gate.column}" if by is None else f"the slices are those of --by {by}"
+        remedy = f"--by {gate.column}" if by is None else f"the slices come from --by {by}"
         raise click.UsageError(f"--fail-under {gate.text}: {gate.column} makes no slices: {remedy}")
     if not gate.spec:
         return sorted(set(numbers.values()))
@@ -127,7 +127,7 @@ def _find(gate: Gate, numbers: Mapping[str, int], by: str | None) -> Sequence[in
         return [at]
     base, _, end = gate.spec.rpartition(".")
     if _name(base) in numbers:
-        problem = f"{end!r} is no end{did_you_mean(end, _ENDS)}"
+        problem = f"{end!r} is not an end{did_you_mean(end, _ENDS)}"
     else:
         problem = f"{_name(gate.spec)} is not among the metrics scored{did_you_mean(gate.spec, numbers)}"
     raise click.UsageError(f"--fail-under {gate.text}: {problem}")

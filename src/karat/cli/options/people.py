@@ -107,7 +107,7 @@ def read_choices(label_map: str | None, metric: str | None, most: int) -> Mappin
     from karat.runs.labels.choices import judge_choices, parse_label_map  # noqa: PLC0415
 
     if (label_map is None) == (metric is None):
-        raise UsageError("which labels? --label-map good=1,bad=0, or -m judge:NAME for those of a judge")
+        raise UsageError("which labels? --label-map good=1,bad=0, or -m judge:NAME for a judge's labels")
     judged = judge_choices([parse(metric)]) if metric else []
     if metric and not judged:
         raise UsageError(f"-m {metric}: expected a judge that answers with a label; --label-map says others")

@@ -24,7 +24,7 @@ _OPTIONS = [
     option("--phoenix", metavar="URL", help="Read spans from a running Phoenix, not FILE; key: $PHOENIX_API_KEY."),
     option("--project", metavar="NAME", help="Phoenix: the project of the spans; default: `default`."),
     option("--since", metavar="TIME", help="Spans: only those that started since then: `2h`, `3d` or an ISO time."),
-    option("--kind", metavar="KIND", help="Spans: only those of a kind, such as LLM, RETRIEVER or CHAIN."),
+    option("--kind", metavar="KIND", help="Spans: only of this kind, such as LLM, RETRIEVER or CHAIN."),
     option("--annotate", is_flag=True, help="Phoenix: log the scores, as annotations of the spans."),
 ]
 

@@ -67,7 +67,7 @@ def label(
     show: tuple[str, ...],
     seed: int,
 ) -> None:
-    """Label ROWS, a run or a file, or those of several systems, in the terminal: one key a label.
+    """Label ROWS (a run, a file or several systems) in the terminal: one key a label.
 
     Neither scores nor the names of systems are shown, and the order is shuffled. Every key is kept at once: the same
     command goes on where it was stopped. Other annotators add theirs to the same file.
@@ -118,7 +118,7 @@ def _label_all(session: Session, rows: RowsToLabel) -> None:
         elif key == "?":
             notice = _HELP
         elif key != "s" and key not in keys:
-            notice = f"\a{key!r} is no key here; the keys are:"
+            notice = f"\a{key!r} is not a key here; the keys are:"
         else:
             try:
                 session.label(keys[key], at, note) if key in keys else session.skip(at, note)

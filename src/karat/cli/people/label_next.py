@@ -25,7 +25,7 @@ _GAIN = 1.05  # labels' worth of each label, from which a proposal is said to ga
 @click.option(
     "--by", type=click.Choice(["uniform", "uncertainty", "disagreement", "slice", "active"]), default="uniform",
     show_default=True,
-    help="All rows alike; or rather those of uncertain scores, on which metrics disagree, of slices in which the judge "
+    help="All rows alike; or rather rows of uncertain scores, on which metrics disagree, of slices in which the judge "
     "errs, or at scores at which the labels so far found it to err.",
 )  # fmt: skip
 @click.option("--slice", "slices", type=COLUMN, help="The column of the slices, for --by slice.")

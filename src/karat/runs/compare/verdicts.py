@@ -225,6 +225,6 @@ def _note(verdicts: _Verdicts, found: Strengths, cluster: str | None, *, order_e
     if found.order is not None:
         ends = (found.order.value or 0.0, found.order.low, found.order.high)
         value, low, high = (spell(100 / (1 + np.exp(-(each or 0.0))), ".1f") for each in ends)
-        yield f"of two equal systems, the one that stands first wins {value} % [{low}, {high}] of what is no tie"
+        yield f"of two equal systems, the one that stands first wins {value} % [{low}, {high}] of untied verdicts"
     elif order_effect:
         yield "no system stood in both places often enough to tell the effect of the order from strength"

@@ -219,7 +219,7 @@ def _note(raters: Raters) -> Iterator[str]:
     if raters.weights is not None:
         yield "rows were proposed for labelling with different probabilities: each counts by the inverse of its own"
     if tied := raters.consensus[1] if several else 0:
-        yield f"on {tied} of {len(raters.rows)} rows no label is that of most people: they are left out of {PEOPLE}"
+        yield f"on {tied} of {len(raters.rows)} rows no label has a majority of people: they are left out of {PEOPLE}"
     if several > MOST_ANNOTATORS:
         yield f"{several} annotators: the pairs of single ones are not listed"
     for name, rater in raters.scores.items():

@@ -80,7 +80,9 @@ def read_calibrations(path: str | Path) -> list[dict[str, Any]]:
         ) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"{path}: a file of calibrations is expected, which karat judge --keep-calibration writes")
-    check_type(content, _Calibrations, f"{path} is no file of calibrations as karat judge --keep-calibration writes it")
+    check_type(
+        content, _Calibrations, f"{path} does not hold calibrations as karat judge --keep-calibration writes them"
+    )
     judges: list[dict[str, Any]] = content["judges"]
     return judges
 

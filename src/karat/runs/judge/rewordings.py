@@ -90,7 +90,7 @@ def _same_judge(other: Rubric, rubric: Rubric, name: str) -> Rubric:
         ("each", other.each, rubric.each),
     ):
         if theirs != ours:
-            raise SpecError(f"{name} is no rewording of judge {rubric.name!r}: its {what} differ")
+            raise SpecError(f"{name} is not a rewording of judge {rubric.name!r}: its {what} differ")
     return other
 
 

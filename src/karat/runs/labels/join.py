@@ -132,7 +132,7 @@ def why_not_corrected(
         elif own and each not in own and each.spec in choices:
             reasons[each.spec] = f"its labels are {', '.join(choices[each.spec])}, people's {', '.join(labels.choices)}"
         elif each.direction not in directions:
-            reasons[each.spec] = f"the labels are those of {own[0].spec}, of which the other direction is good"
+            reasons[each.spec] = f"the labels belong to {own[0].spec}, of which the other direction is good"
         elif beyond[each.spec] is not None:
             reasons[each.spec] = "labels are beyond its scale"
     if (at := beyond[metrics[0].spec]) is not None and len(reasons) == len(metrics):

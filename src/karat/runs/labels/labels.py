@@ -65,14 +65,14 @@ class Labels:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is corrected in another way than by default, in words."""
-        fitted = "a threshold fitted to the labels; that of a labelled row is fitted to other rows (cross-prediction)"
+        fitted = "a threshold fitted to the labels; for a labelled row, to those of other rows (cross-prediction)"
         least = fitted if self.threshold == "fit" else self.threshold
         return tuple(
             note
             for used, note in (
                 (self.threshold is not None, f"scores count as yes from {least}"),
                 (self.strata is not None, f"labels were drawn separately from each {self.strata}"),
-                (self.finite, "corrected values are those of exactly these rows, not of rows like them"),
+                (self.finite, "corrected values hold for exactly these rows, not for rows like them"),
             )
             if used
         )

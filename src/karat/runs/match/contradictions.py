@@ -100,7 +100,7 @@ def _count_different(
     for part in _find_different(list(zip(runs, columns, strict=True)), at, rows, same):
         first = int(part[0]) if len(part) and not count else first
         count += len(part)
-    where = f", first in that of {rows.key} {rows.all_ids[first].as_py()}" if count else ""
+    where = f", first in the row with {rows.key} {rows.all_ids[first].as_py()}" if count else ""
     return count, f"{count} of {len(rows)} rows{where}"
 
 

@@ -86,7 +86,7 @@ def add_named_columns(run: Run, metrics: Metrics) -> Run:
             metric = parse(spec)
         except SpecError:
             if spec in run.schema.names:
-                raise SpecError(f"{run.name}: {spec} is no metric{suggest_column(run, [spec])}") from None
+                raise SpecError(f"{run.name}: {spec} is not a metric{suggest_column(run, [spec])}") from None
             continue
         for role, name in metric.definition.named_columns.items():
             if metric.spec in run.specs:
