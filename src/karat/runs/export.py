@@ -48,7 +48,7 @@ def export_run(
 
 
 def _read_values(run: Run) -> Iterator[MetricValue]:
-    """The value of each metric, then those of its groups; of a scored file it is computed."""
+    """The value of each metric, then its groups' values; of a scored file they are computed."""
     stored: dict[str, dict[str, Any]] = {entry["spec"]: entry for entry in run.values.get("metrics", ())}
     for metric in run.manifest.metrics:
         whole: dict[str, Any] = stored.get(metric.spec) or value_of(run, metric.spec).as_dict()

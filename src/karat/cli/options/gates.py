@@ -134,7 +134,7 @@ def _find(gate: Gate, numbers: Mapping[str, int], by: str | None) -> Sequence[in
 
 
 def _name(spec: str) -> str:
-    """The spec as it is stored; what is no spec stays as it is."""
+    """The spec as it is stored; a text that is not a spec stays as it is."""
     from karat.core.metric.spec import parse, without_file  # noqa: PLC0415  (heavy)
 
     with suppress(SpecError):

@@ -42,7 +42,7 @@ class MarkedText:
 
 
 def print_rows(screen: Screen, rows: Iterable[ScoredRow], spec: str, most: int | None) -> None:
-    """Print each row with its scores, that of `spec` first; texts are cut after `most` characters."""
+    """Print each row with its scores, the score of `spec` first; texts are cut after `most` characters."""
     for row in rows:
         scores = {spec: row.scores[spec], **row.scores}
         shown = (f"{name} {'–' if score is None else spell(score, '.4f')}" for name, score in scores.items())

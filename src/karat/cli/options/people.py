@@ -78,7 +78,7 @@ class LabelOptions:
 label_options = option_group("people", LabelOptions, _OPTIONS)
 """Give a command the flags of labels; it gets them as `people`."""
 correction_options = option_group("people", LabelOptions, [*_OPTIONS, *_CORRECTION])
-"""The same, with those of how labels correct."""
+"""The same, with options of how labels correct."""
 
 
 def _by_system(files: Sequence[tuple[str, str]], systems: Sequence[str]) -> dict[str, str]:

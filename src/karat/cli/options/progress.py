@@ -24,7 +24,7 @@ WINDOW = 30.0  # seconds over which a rate is measured
 def describe_progress(
     done: float, total: float | None, unit: str, rate: float | None, calls: float | None, seconds: float
 ) -> str:
-    """The line, without its bar. `rate` and `calls` (of models) are those of a second, `seconds` passed so far.
+    """The line, without its bar. `rate` and `calls` (of models) are per second, `seconds` passed so far.
 
     >>> describe_progress(120, 3000, "rows", 4.0, 9.5, 31)
     '120 of 3,000 rows  12:00 left  4.0 rows/s  570 calls/min'

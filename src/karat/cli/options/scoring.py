@@ -102,7 +102,7 @@ _GATES = [
 
 
 def scoring_options(command: Command) -> Command:
-    """Give a command the flags of scoring, and those of `gates`."""
+    """Give a command the flags of scoring and of `gates`."""
     return add_options(option_group("gates", Gates, _GATES)(command), _OPTIONS)
 
 

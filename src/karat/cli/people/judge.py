@@ -93,7 +93,7 @@ def judge(
         raise click.UsageError("--ask and --reword ask the judges that -m names: -m judge:NAME")
     if not asks and (asking.models or asking.dry_run):
         raise click.UsageError("--model and --dry-run are about models, and none is asked: --ask N asks a judge")
-    options |= {"human": people.read(), "label_map": people.label_map}  # the map is that of --column too
+    options |= {"human": people.read(), "label_map": people.label_map}  # the map serves --column too
     options["map"] = options["map"] or None
     same = ["judge", str(Path(system).absolute()), {name: str(value) for name, value in options.items()}]
     from karat.runs.judge.examine import examine  # noqa: PLC0415  (heavy)

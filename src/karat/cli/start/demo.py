@@ -45,7 +45,7 @@ def demo(context: click.Context, output: str | None, *, no_open: bool) -> None:
     folder = _make_folder(output)
     click.echo("60 questions, the answers of two imaginary systems (made for karat, Apache-2.0)")
     kept = os.environ.get("KARAT_RUNS")
-    os.environ["KARAT_RUNS"] = "karat-runs"  # those of the example, whatever the user's own are
+    os.environ["KARAT_RUNS"] = "karat-runs"  # the example's runs, whatever folder the user has set
     try:
         with chdir(folder):
             for line in COMMANDS:

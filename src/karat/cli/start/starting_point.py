@@ -221,7 +221,7 @@ def _shell(path: Path) -> str:
 
 
 def _name(file: DataFile) -> str:
-    """The name of a run, from that of its file."""
+    """The name of a run, from its file's name."""
     return re.sub(r"[^\w.+@-]+", "-", file.path.name.partition(".")[0], flags=re.ASCII).strip("-.+@") or "run"
 
 

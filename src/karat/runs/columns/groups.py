@@ -31,7 +31,7 @@ def check_group_column(schema: pa.Schema, name: str, where: str) -> None:
 def cluster_keys(column: pa.Array, numbers: Array | None = None) -> Array:
     """A 64-bit key for each row's cluster, shape (rows,): equal for equal values, in any batch.
 
-    A row whose value is null or an empty text is a cluster of its own; `numbers` are those of the rows in their table,
+    A row whose value is null or an empty text is a cluster of its own; `numbers` are the rows' numbers in their table,
     by default from 0.
     """
     if is_text(column.type) or pa.types.is_integer(column.type):

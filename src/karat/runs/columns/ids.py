@@ -28,7 +28,7 @@ _INDEX = re.compile(
 )
 SAMPLE = 1 << 14  # keys that are kept to find ids that occur twice
 TASK_IDS = ("task_id", "problem_id", "prompt_id", "item_id", "instance_id", "doc_id")
-"""Ids of questions in files of samples, beside those of rows, which may repeat too."""
+"""Ids of questions in files of samples, beside ids of rows, which may repeat too."""
 _NO_QUESTIONS = ("topic", "topic_id")  # ids of queries, and names of columns of groups
 
 

@@ -20,7 +20,7 @@ class OutputColumns:
 
     After the user's columns come, for each metric, its scores under its spec and its details as `spec.name`; the last
     column says why rows are unscored. A name that is taken gets a number: `exact_match_2`. `schema` has all columns,
-    `scores` the name of the score column of each metric, `details` those of its details by detail.
+    `scores` the name of the score column of each metric, `details` the names of its details by detail.
     """
 
     metrics: tuple[Metric, ...]
@@ -31,7 +31,7 @@ class OutputColumns:
 
     @classmethod
     def beside(cls, schema: pa.Schema, metrics: Sequence[Metric]) -> OutputColumns:
-        """The columns for a table whose own columns are those of `schema`."""
+        """The columns for a table whose own columns `schema` names."""
         taken = set(schema.names)
         fields, scores, details = list(schema), list[str](), list[Mapping[str, str]]()
         for metric in metrics:

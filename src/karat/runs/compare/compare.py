@@ -140,7 +140,7 @@ class _PairedRows:
                 yield finding
 
     def _pair(self, metric: SharedMetric, inference: Inference) -> dict[tuple[int, str | None], Pairing]:
-        """The statistics of each system beside those of the first, over all rows and over each slice."""
+        """The statistics of each system beside the first's, over all rows and over each slice."""
         width, clustered = count_statistics(self.matched, metric), self.matched.clusters is not None
         others = range(1, len(self.matched.runs))
         pairings = {

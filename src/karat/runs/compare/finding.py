@@ -201,7 +201,7 @@ class Finding(JsonObject):
 class RankedPair:
     """Two systems in a ranking: `system` is the one with the better value, `difference` its value minus the other's.
 
-    `low` and `high` are the ends of the difference's interval, `p` is that of the `test`, and `p_adjusted` is corrected
+    `low` and `high` are the ends of the difference's interval, `p` comes from the `test`, and `p_adjusted` is corrected
     for all tests of the rankings, as intervals are not. `separated`: whether it is at most 1 - confidence, and the
     interval leaves out 0. A comparison of two systems has the same numbers.
     """

@@ -57,7 +57,7 @@ class People:
     ) -> Corrected:
         """The corrected difference of the system at this position from the first, over a part of the rows.
 
-        `scores` are those of both systems for all rows, `keys` the clusters of the part.
+        `scores` are both systems' for all rows, `keys` the clusters of the part.
         """
         sides = [self.labelled[each].judged(own, None) for each, own in zip((0, at), scores, strict=True)]
         sides = [replace(take(side, part), clusters=keys) for side in sides]

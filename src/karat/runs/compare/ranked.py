@@ -30,7 +30,7 @@ _RANKS = (Column("rank"), Column("may be"))
 class RankedSystem:
     """One system in a ranking.
 
-    `rank` is that of its value, 1 for the best; `rank_low` and `rank_high` are the ends of the set of ranks that it may
+    `rank` is its value's, 1 for the best; `rank_low` and `rank_high` are the ends of the set of ranks that it may
     have. Systems that share a letter in `groups` are not separated. `low` and `high` are the ends of the value's
     interval; `missing` counts the rows, or verdicts, that this system has no score for.
     """
@@ -146,7 +146,7 @@ class Ranked(JsonObject):
         """Write the rankings to a file; its ending selects the format.
 
         `.md` and `.tex`: a row for each system and a column for each metric, in LaTeX with the rules of `booktabs`; the
-        best value is bold, and raised letters are those of the groups. `.html`: what a notebook shows, as a page.
+        best value is bold, and raised letters name the groups. `.html`: what a notebook shows, as a page.
         `.json`: `as_dict`. `.csv`, `.parquet` and the other endings of rows: `to_frame`, with letters in one text.
 
         `percent`: in tables of Markdown and LaTeX, values from 0 to 1 are in per cent. `plus_minus`: in LaTeX, values

@@ -1,4 +1,4 @@
-"""The values of a run's metrics: the stored ones where the settings are those of the scoring, else from its rows."""
+"""The values of a run's metrics: the stored ones where the settings are as in the scoring, else from its rows."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def read_values(
 
 
 def scored_inference(run: Run) -> Inference:
-    """The confidence and the seed with which a run was scored, by default those of `karat.score`."""
+    """The confidence and the seed with which a run was scored, by default as in `karat.score`."""
     known = run.manifest.settings
     return Inference(float(known.get("confidence", 0.95)), int(known.get("seed", 0)))
 

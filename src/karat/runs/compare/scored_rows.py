@@ -112,7 +112,7 @@ def show_text(text: str | None, most: int) -> str:
 
 
 def _prediction_column(run: Run) -> str | None:
-    """The column of what was scored; where scores were given, that of the predictions, if there is one."""
+    """The column of what was scored; where scores were given, the column of predictions, if there is one."""
     known = run.manifest.mapping.get("prediction", run.manifest.mapping.get("retrieved"))
     names = [name for name in run.schema.names if matches_role("prediction", name)] if known is None else [known]
     return names[0] if len(names) == 1 else None

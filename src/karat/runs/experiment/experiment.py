@@ -67,7 +67,7 @@ def experiment(
 
     `repetitions`: how often each row is answered; the columns `row` and `repetition` identify the answers, and the
     answers to one row are one cluster of the intervals. `run`: the name of a run; answers are stored as they come, and
-    `resume` asks only for those that are missing. All other parameters are those of `karat.score`.
+    `resume` asks only for those that are missing. All other parameters are as in `karat.score`.
 
     Raises a `karat.KaratError` whose message says what to do.
 

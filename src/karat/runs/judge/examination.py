@@ -46,7 +46,7 @@ class Disagreement:
     """A row that a score and people label differently.
 
     `kind`: the score is above the label (false praise), below it (false blame), or only another (different). `call` is
-    the score's label, `labels` those of each annotator who gave one.
+    the score's label, `labels` the label of each annotator who gave one.
     """
 
     score: str

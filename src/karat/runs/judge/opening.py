@@ -118,7 +118,7 @@ def _holds(run: Run, metric: Metric) -> bool:
 
 
 def _read_people(run: Run, human: Labels | None, on: str | None) -> Opened:
-    """The labels of a run's rows; `ColumnError`, with the nearest name, for a text that is no column and no file."""
+    """The labels of a run's rows; `ColumnError`, with the nearest name, for a text that is neither column nor file."""
     if human is None:
         return Opened(run, None)
     choices = list(known_choices(run.specs).values())

@@ -41,7 +41,7 @@ class Beside:
 
     @property
     def turned(self) -> bool:
-        """Whether labels say how good a row is, and the score how bad; `own`: labels are those of the judge."""
+        """Whether labels say how good a row is, and the score how bad; `own`: the labels are the judge's."""
         return self.minimize and not self.alike and not self.own
 
     @property
@@ -72,7 +72,7 @@ class Beside:
     def range(self) -> tuple[float, float] | None:
         """The least and the greatest score, within which labels lie too; None where labels are on another scale.
 
-        Without limits, those of the labels are taken, if all scores are within.
+        Without limits, the labels' limits are taken, if all scores are within.
         """
         low, high = self.limits
         values, scores = (each[~np.isnan(each)] for each in (self.label, self.score))

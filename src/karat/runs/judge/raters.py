@@ -87,7 +87,7 @@ class Raters:
 
     @cached_property
     def consensus(self) -> tuple[Array, int]:
-        """People as one rater, shape (rows,), and the number of rows on which no label is that of most of them."""
+        """People as one rater, shape (rows,), and the number of rows on which no label has a majority."""
         return find_consensus(self.people)
 
     @cached_property

@@ -36,7 +36,7 @@ DETAILS = {VOTES: pa.list_(pa.struct(list(_TYPES.items())))}
 class RepeatedJudge:
     """The function of a metric that asks a judge `repetitions` times about each row, and once in each rewording.
 
-    Its score is that of the first vote, for which a cached reply may be used; all votes are in the column `votes`.
+    Its score comes from the first vote, for which a cached reply may be used; all votes are in the column `votes`.
     """
 
     judge: JudgeFunction
@@ -81,7 +81,7 @@ class RepeatedJudge:
 
 
 def _cut(vote: Vote, form: Form) -> Vote:
-    """The vote with the score that a row shows: that of criteria with penalties may lie out of its range."""
+    """The vote with the score that a row shows: a score of criteria with penalties may lie out of its range."""
     if vote.verdict is None or vote.verdict.score is None or not isinstance(form, Criteria):
         return vote
     return replace(vote, verdict=replace(vote.verdict, score=min(max(vote.verdict.score, 0.0), 1.0)))

@@ -53,8 +53,8 @@ class Journal:
     def hold(self, *, create: bool = False) -> Iterator[None]:
         """Keep everybody else out within the block; all lines of the file have been taken when it begins.
 
-        Raises `DataError` for a file that is no journal, which stays as it is, and where another process does not let
-        go of it.
+        Raises `DataError` for a file that is not a journal, which stays as it is, and where another process does not
+        let go of it.
         """
         if not (create or self.path.exists()):
             yield

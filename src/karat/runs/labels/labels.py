@@ -28,7 +28,7 @@ class Labels:
     in a file, where the rows' has another name.
 
     `strata`: a column of the rows, from each value of which rows were drawn separately. `finite`: the corrected value
-    is that of exactly these rows, not of rows like them. `threshold`: the least score that counts as yes, for labels of
+    holds for exactly these rows, not for rows like them. `threshold`: the least score that counts as yes, for labels of
     yes and no, or "fit" for one that is fitted to the labels.
 
     >>> labels = Labels({"id": [7, 7, 8], "annotator": ["ada", "bob", "ada"], "label": ["good", "bad", "good"]},
@@ -111,7 +111,7 @@ class Labels:
                 raise ColumnError(f"{where}: {each!r} is neither a column nor a file of labels{near}")
 
     def split_on(self, on: str | None) -> tuple[Labels, str | None]:
-        """The labels with the column of their ids, and that of the rows, from LEFT=RIGHT where the two differ."""
+        """The labels with the column of their ids, and the rows' column, from LEFT=RIGHT where the two differ."""
         if on is None:
             return self, None
         own, theirs = split_on(on)
@@ -133,7 +133,7 @@ class Labels:
     def by_system(self, names: Sequence[str]) -> Iterator[Labels]:
         """The labels of the answers of each of several systems.
 
-        Raises `SpecError` where it is not known of which system labels are, and where those of one are missing.
+        Raises `SpecError` where it is not known of which system labels are, and where a system has none.
         """
         tables = isinstance(self.source, Mapping) and any(find_system(name, self.source) for name in names)
         systems = [] if tables or isinstance(self.source, LabelTable) else list_systems(self.source)

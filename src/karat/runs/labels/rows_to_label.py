@@ -147,7 +147,7 @@ def _place(column: tuple[str, str | None]) -> int:
 
 
 def _is_proposed(source: Source) -> bool:
-    """Whether rows are those of `karat label-next`, which writes their ids first."""
+    """Whether rows come from `karat label-next`, which writes their ids first."""
     return {PROBABILITY, "label"} <= set(source.schema.names)
 
 

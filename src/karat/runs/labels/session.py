@@ -109,7 +109,7 @@ class Session:
         self._finish(at, Mark(None, _clean(note)), replace=replace)
 
     def undo(self, at: int | None = None) -> int | None:
-        """Take back this annotator's last label or skip, or that of the row `at`; the row, None where there is none."""
+        """Take back this annotator's last label or skip, or the row's at `at`; the row, None where there is none."""
         with self._journal.hold():
             at = next(reversed(self._marks), None) if at is None else at
             if at is None or at not in self._marks:
@@ -170,7 +170,7 @@ class Session:
 
 
 def _clean(text: str) -> str:
-    """The text as a file can hold it: a terminal may send what is no character."""
+    """The text as a file can hold it: a terminal may send bytes that are not a character."""
     return text.encode(errors="replace").decode()
 
 

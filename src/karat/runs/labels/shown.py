@@ -62,7 +62,7 @@ def check_shown(roles: Collection[str], names: Iterable[str], where: str, *, eve
 def title_columns(columns: Mapping[str, str | None], systems: Iterable[str]) -> dict[str, str]:
     """What each column is called where rows are labelled; `columns` says which have which role.
 
-    A column with one of the usual names of its role keeps it; a name of the user's own may be that of a system.
+    A column with one of the usual names of its role keeps it; a name of the user's own may be a system's name.
 
     >>> title_columns({"query": "question", "answer_gpt4": "prediction", "note": None, "gpt4 time": None}, ["gpt4.csv"])
     {'query': 'query', 'answer_gpt4': 'answer', 'note': 'note', 'gpt4 time': 'column 4'}

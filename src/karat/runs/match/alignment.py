@@ -45,7 +45,7 @@ class Alignment:
     of a single run always can.
     `left_out` counts for each run the rows that not all of the runs have; () where all have the same. `passed_over`:
     why columns of the runs that come before it do not tell rows apart. `agreed`: further columns of each run that are
-    known to be the same in paired rows. `hashes`: those of the ids of the first run, where they are known.
+    known to be the same in paired rows. `hashes`: of the ids of the first run, where they are known.
     """
 
     by: str
@@ -157,7 +157,7 @@ class _Ranked:
     order: Array
 
     def matches(self, first: _Ranked) -> bool:
-        """Whether the ids are those of the first run."""
+        """Whether the ids are the first run's."""
         if self is first or len(self.keys) != len(first.keys):
             return self is first
         there = _place(first.order, self.order)
@@ -213,7 +213,7 @@ def _rank(keys: pa.Array, where: str) -> _Ranked:
 
 
 def _repeated(where: str, twice: str, repeats: int, rows: int) -> JoinError:
-    """The error for a column in which a value is there twice; `repeats` rows have that of an earlier one."""
+    """The error for a column in which a value is there twice; `repeats` rows have the value of an earlier one."""
     return JoinError(f"{where} has {twice!r} more than once; {repeats} of {rows} rows repeat an earlier one")
 
 

@@ -113,7 +113,7 @@ class Keys:
 
     @cached_property
     def counting(self) -> dict[Key, bool]:
-        """Those of the named that only count the rows, and whether all runs begin with the same number."""
+        """The named columns that only count the rows, and whether all runs begin with the same number."""
         starts = {key: _find_starts(self.runs, key) for key in self.named}
         return {key: len(set(found)) == 1 for key, found in starts.items() if found}
 
@@ -145,7 +145,7 @@ class Keys:
     def _further(self) -> Iterator[Key]:
         """Other columns of texts and whole numbers that all runs share, which have no value twice in their first rows.
 
-        Those of one run are not needed: labels of it name its ids.
+        A single run's are not needed: labels of it name its ids.
         """
         for name in _shared_names(self.runs) if len(self.runs) > 1 else ():
             key = (name,) * len(self.runs)

@@ -128,7 +128,7 @@ def _note_metrics(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterat
 
 
 def _compare_ways(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterator[tuple[str, str]]:
-    """How the metrics of each run were scored otherwise than those of the first."""
+    """How the metrics of each run were scored otherwise than the first run's."""
     for at, run in enumerate(runs[1:], 1):
         yield from compare_metrics(runs[0], run, [(metric.by_run[0], metric.by_run[at]) for metric in shared])
 

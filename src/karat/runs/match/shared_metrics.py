@@ -23,7 +23,7 @@ Difference: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True)
 class SharedMetric:
-    """A metric that all runs have, as each of them has it; its spec is that of the first run."""
+    """A metric that all runs have, as each of them has it; its spec is the first run's."""
 
     by_run: tuple[ScoredMetric, ...]
 

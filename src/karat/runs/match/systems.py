@@ -71,13 +71,13 @@ def open_system(system: System, label: str = "", metrics: Metrics = (), *, score
 
 
 def list_specs(metrics: Metrics) -> list[str]:
-    """The specs of one or more metrics, as they are written; those of a preset in its place."""
+    """The specs of one or more metrics, as they are written; a preset's specs in its place."""
     several = [metrics] if isinstance(metrics, str | Metric) else metrics
     return [spec for each in several for spec in ((each.spec,) if isinstance(each, Metric) else expand(each))]
 
 
 def add_named_columns(run: Run, metrics: Metrics) -> Run:
-    """The run with those of `metrics` that name a column of its rows.
+    """The run with the `metrics` that name a column of its rows.
 
     Raises `ColumnError` for a column that is not there, `SpecError` for a column that is named as if it was a metric.
     """

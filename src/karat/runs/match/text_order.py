@@ -47,7 +47,7 @@ def sort_texts(read: Callable[[], Iterable[pa.Array]]) -> tuple[Array, str | Non
 
 
 def find_twice(hashes: Array, read: Callable[[], Iterable[pa.Array]]) -> str | None:
-    """A text that is there twice, if any is; `hashes`, shape (n,), are those of the texts that `read` gives.
+    """A text that is there twice, if any is; `hashes`, shape (n,), are of the texts that `read` gives.
 
     The hashes are sorted in parts, by one of their bytes, and texts compared where they are equal: beside the hashes
     three bytes a row are held.

@@ -33,10 +33,10 @@ class _Line:
 
 
 def tabulate(systems: LabelledSystems, drawn: Array, chances: Array, show: Sequence[str]) -> pa.Table:
-    """Earlier labels, then the answers without one: those of earlier rows, and those of the rows in `drawn`.
+    """Earlier labels, then the answers without one: of earlier rows, and of the rows in `drawn`.
 
     `chances`, shape (n,), are the probabilities with which each row was drawn, over all rounds. `show` names the
-    columns that a person needs to see, by default those of the known roles.
+    columns that a person needs to see, by default the columns of known roles.
     """
     lines = list(_earlier_lines(systems))
     several, there = len(systems.runs) > 1, {(line.row, line.system) for line in lines}
@@ -116,7 +116,7 @@ def _refuse_losing_labels(output: Path, systems: LabelledSystems) -> None:
         name = run.name if len(systems.runs) > 1 else None
         try:
             there = read_entries(output, systems.matched.rows.by, (), name)[0]["id"]
-        except ColumnError:  # it is no table of labels
+        except ColumnError:  # it is not a table of labels
             return
         kept = pa.array([], there.type) if systems.labelled is None else systems.labelled[system].labels.ids
         lost = there.filter(pc.invert(pc.is_in(there, kept)))

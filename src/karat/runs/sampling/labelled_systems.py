@@ -60,7 +60,7 @@ class LabelledSystems:
     def probabilities(self) -> Array | None:
         """With which each row was drawn, shape (n,), NaN where it was not; None where all rows had the same.
 
-        Raises `DataError` where the labels of one system differ from those of another.
+        Raises `DataError` where the labels of two systems differ.
         """
         labelled = self.labelled or ()
         known = [(each, of) for each in labelled if (of := each.labels.probabilities) is not None]

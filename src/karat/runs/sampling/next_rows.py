@@ -75,7 +75,7 @@ def label_next(
     """Draw `count` rows that people should label next, and write them to `output`.
 
     `system` is a run, a result or a file, which needs no scores for a uniform draw. The file takes the place of the
-    earlier labels in `human`. `show` names the columns that a person needs to see, by default those of known roles.
+    earlier labels in `human`. `show` names the columns that a person needs to see, by default columns of known roles.
 
     Of several systems, as a list, each row is drawn for all of them, with a line for the answer of each and a column
     `system`; the rows are those that say most about the differences from the first. Answers without a label to rows
@@ -160,7 +160,7 @@ class _Expected:
 
 
 def _expect(rows: LabelledSystems, by: By, strata: Array | None) -> _Expected:
-    """The error that is to be expected of the judge in each row: of several differences, that of all together."""
+    """The error that is to be expected of the judge in each row: of several differences, of all together."""
     if (by == "slice") != (strata is not None):
         raise SpecError("by='slice' needs a column of slices" if strata is None else f"by={by!r} does not use slices")
     if by == "uniform":

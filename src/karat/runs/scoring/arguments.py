@@ -45,7 +45,7 @@ class Selection:
 
     @property
     def joins_gold(self) -> str | None:
-        """The id that joins the gold; without gold `on` is that of people's labels."""
+        """The id that joins the gold; without gold `on` joins people's labels."""
         return self.on if self.human is None or self.gold is not None else None
 
     def as_settings(self) -> dict[str, Any]:

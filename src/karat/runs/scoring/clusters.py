@@ -37,7 +37,7 @@ _ITEMS = {*ROW_IDS, *QUERY_IDS} - _PLACES
 
 @dataclass(frozen=True)
 class Clusters:
-    """The column by whose values rows belong together, the number of its values, and that of the rows.
+    """The column by whose values rows belong together, the number of its values, and the number of rows.
 
     `count` is an estimate above 4,096. `named`: the user named the column.
     """

@@ -133,7 +133,7 @@ def correct_kept(
 
 
 def _drawn_by(groups: Collection[Array], judged: Judged) -> bool:
-    """Whether the labelled rows of each group had one probability, and those of different groups different ones."""
+    """Whether the labelled rows of each group had one probability, and different groups different ones."""
     chances = [np.unique(judged.chances[rows][judged.labelled[rows]]) for rows in groups]
     return all(len(each) < 2 for each in chances) and len(np.unique(np.concatenate([*chances, []]))) > 1
 

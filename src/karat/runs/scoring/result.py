@@ -203,7 +203,7 @@ class Result:
         return value_tables([each for each in self._each() if each.spec in chosen], self.confidence)
 
     def _each(self) -> Iterator[MetricValue]:
-        """Each metric's value, then those of its groups."""
+        """Each metric's value, then its groups' values."""
         ranges = {each.spec: (each.definition.low, each.definition.high) for each in self.metrics}
         cautions = self.cautions
         for spec, value in self.values.items():

@@ -84,7 +84,7 @@ def gather_repeats(source: Source, metrics: Sequence[Metric], mapping: Mapping[s
     The column of questions is the one that is `named`, else the first known one that repeats: the row of an experiment,
     an id, the question. Nothing is gathered where answers are in lists already.
 
-    Raises `ColumnError` where the rows of one question differ in a column other than that of the answers.
+    Raises `ColumnError` where the rows of one question differ in another column than the answers.
     """
     answers = {mapping[metric.definition.samples] for metric in metrics if metric.definition.samples}
     if any(_holds_lists(source, name) for name in answers):

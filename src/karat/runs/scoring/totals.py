@@ -95,7 +95,7 @@ class Total:
         self._drop_rows()
 
     def _drop_rows(self) -> None:
-        """Drop the units by row where those of a column that may have clusters tell as much."""
+        """Drop the units by row where the units of a column that may have clusters tell as much."""
         rows, bounded = (self.units or [None])[0], None not in (self.metric.definition.low, self.metric.definition.high)
         if len(self.units) > 1 and rows is not None and rows.collapsed and bounded and self.metric.finish is None:
             self.units[0] = None

@@ -21,7 +21,7 @@ from karat.data.storage.validate import name_errors
 
 
 def find_files(run: str | Path, name: str) -> Sequence[str | Path]:
-    """The files of a run's rows, or of its counts, in their order: one, or those of its parts."""
+    """The files of a run's rows, or of its counts, in their order: one, or one of each part."""
     one = join_path(run, name)
     if exists(one):
         return [one]

@@ -44,7 +44,7 @@ class KeptRun(JsonObject):
     state: State | Literal["damaged"] = "finished"
     values: Mapping[str, float | None] = field(default_factory=dict)
     problem: str = ""
-    metrics: tuple[ScoredMetric, ...] = field(default=(), repr=False)  # those of its manifest
+    metrics: tuple[ScoredMetric, ...] = field(default=(), repr=False)  # from its manifest
 
     printed: ClassVar = Printed(sparse=("problem",), hidden=("metrics",))
 
@@ -84,7 +84,7 @@ def remove_run(name: str) -> None:
     removed = folder.with_name(f".{name}.removed") if isinstance(folder, Path) else folder
     locked = lock_file(folder)
     there = has_manifest(folder) or Path(removed).is_dir() or any(map(list_names, (partial, answers, removed)))
-    if not (there or (os.name != "nt" and Path(locked).is_file())):  # Windows may keep a lock file, which is no run
+    if not (there or (os.name != "nt" and Path(locked).is_file())):  # Windows may keep a lock file, which is not a run
         near = did_you_mean(name, [*run_names(), *unfinished_runs()])
         raise DataError(f"there is no run {name!r} in {runs_folder()}{near}")
     with lock(locked, name):

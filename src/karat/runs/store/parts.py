@@ -138,7 +138,7 @@ class PartsFolder:
         remove_file(self._state(task))
 
     def remove_others(self, files: Iterable[str]) -> None:
-        """Remove the files of rows and counts that are not among these, such as those of a process that was killed."""
+        """Remove the files of rows and counts that are not among these, such as files of a process that was killed."""
         kept = set(files)
         for kind in (ROWS, STATISTICS):
             stem = Path(kind).stem

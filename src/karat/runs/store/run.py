@@ -112,7 +112,7 @@ class Run:
 
     @cached_property
     def starts(self) -> Array:
-        """The number of the first row of each of the `files`, and that of all rows: shape (files + 1,), int64."""
+        """The number of the first row of each of the `files`, and the number of all rows: shape (files + 1,), int64."""
         return np.cumsum([0, *(count_rows(file) for file in self.files)])
 
     @cached_property
@@ -184,7 +184,7 @@ class Run:
     def statistics(self, spec: str) -> Array:
         """Each row's statistics, shape (n, k), NaN where it is unscored: its counts, else its score.
 
-        `DataError` where the counts are not stored, as in a scored file that is no run.
+        `DataError` where the counts are not stored, as in a scored file that is not a run.
         """
         return stack_statistics([np.empty((0, 1)), *self.read_statistics(spec)])
 
@@ -209,7 +209,7 @@ class Run:
 
     @cached_property
     def _counts(self) -> Sequence[str | Path]:
-        """The files of the counts, which have as many rows as those of the rows."""
+        """The files of the counts, which have as many rows as the files of rows."""
         files = self._check_files(STATISTICS)
         if (found := sum(map(count_rows, files))) != self.starts[-1]:
             expected = f"expected counts of {self.starts[-1]} rows, found {found}"

@@ -24,7 +24,7 @@ _FIRST_JUDGES = ("correctness", "faithfulness")
 class Scorable:
     """A file that can be scored, alone or joined with its gold by `on`, and what its first rows gave.
 
-    `column`: that of the system, where the file has the answers of several. `note`: why other metrics are proposed than
+    `column`: of the system, where the file has the answers of several. `note`: why other metrics are proposed than
     for other files.
     """
 

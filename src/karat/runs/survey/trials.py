@@ -28,9 +28,9 @@ _OF_GOLD = re.compile(r"gold|truth|qrel|referenc|label|expect|key|(?<![a-z])(dev
 class Proposals:
     """What could be done with a folder.
 
-    `systems`: files that can be scored; those of one list answer the same questions and can be compared. `questions`:
-    files with questions and gold that no file answers. `without_gold`: files of answers whose gold was not found, and
-    the judges that could be asked about them. `unclear`: what could not be told, in sentences.
+    `systems`: files that can be scored; the files of one list answer the same questions and can be compared.
+    `questions`: files with questions and gold that no file answers. `without_gold`: files of answers whose gold was
+    not found, and the judges that could be asked about them. `unclear`: what could not be told, in sentences.
     """
 
     found: Survey
@@ -74,7 +74,7 @@ class _Trials:
     unclear: list[str] = field(default_factory=list)
 
     def score_alone(self, file: DataFile) -> Iterator[Scorable]:
-        """The file with the metrics of all tasks at once, else with those of each that can be scored."""
+        """The file with the metrics of all tasks at once, else with the metrics of each that can be scored."""
         tasks = [specs for roles, specs in TASKS.items() if all(map(file.fills, roles))]
         together = tuple(spec for specs in tasks for spec in specs)
         if together and (found := self._score(file, together)):

@@ -16,7 +16,7 @@ _COLOURS: dict[RowKind, str] = {"value": "0.1", "better": "#14588f", "worse": "#
 def draw(tables: Sequence[Table], label: str, ax: Any, need: str) -> Any:
     """Draw the only one of the tables with matplotlib, and return its `Axes`.
 
-    `label` is that of the axis, `ax` the `Axes` to draw on, or None for new ones; `need` names the caller.
+    `label` stands at the axis, `ax` the `Axes` to draw on, or None for new ones; `need` names the caller.
 
     Raises `SpecError` for more than one table, whose metrics have different ranges; `MissingExtra` without matplotlib.
     """

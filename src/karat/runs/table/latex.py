@@ -71,7 +71,7 @@ def latex_table(table: Table, *, plus_minus: bool = False) -> Iterator[str]:
 
 
 def _raise(mark: str) -> str:
-    """A raised mark; that of a difference which could not be shown takes no room, so that figures stay aligned."""
+    """A raised mark; the mark of a difference that could not be shown takes no room, so that figures stay aligned."""
     return rf"\rlap{{{mark}}}" if "dagger" in mark else rf"\textsuperscript{{{mark}}}"
 
 

@@ -19,12 +19,12 @@ class Figure:
 
 
 def paper_columns(columns: Mapping[str, Sequence[Column]]) -> tuple[Column, ...]:
-    """A column of systems, then those of each metric."""
+    """A column of systems, then the columns of each metric."""
     return (Column("system", name=True), *(each for of_metric in columns.values() for each in of_metric))
 
 
 def paper_rows(figures: Sequence[Figure], columns: Mapping[str, Sequence[Column]]) -> tuple[Row, ...]:
-    """A row for each system, in the order of the figures; those of a slice stand below its name.
+    """A row for each system, in the order of the figures; a slice's rows stand below its name.
 
     >>> found = [Figure(system, "em", None, (Cell(value),)) for system, value in (("b", "0.9"), ("a", "0.4"))]
     >>> [row.cells[0] for row in paper_rows(found, {"em": [Column("em")]})]

@@ -14,7 +14,7 @@ WORDS: dict[RowKind, str] = {"value": "", "better": "▲ better", "worse": "▼ 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, and that of the intervals where these stand in a column of their own.
+    """A column: its heading, and the intervals' heading where these stand in a column of their own.
 
     `name`: its cells are names, at the left, and not numbers. `detail`: it is left out where there is little room.
     """

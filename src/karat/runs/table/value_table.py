@@ -92,6 +92,6 @@ def _rows(each: MetricValue, factor: float, *, ends: bool) -> Iterator[Row]:
 def value_document(
     table: Table, values: Sequence[MetricValue], confidence: float, content: Mapping[str, Any]
 ) -> Document:
-    """The values as a document; `table` is that of Markdown and LaTeX, `content` its JSON."""
+    """The values as a document; `table` is for Markdown and LaTeX, `content` for JSON."""
     html = show_tables(table.caption, value_tables(values, confidence), table.notes)
     return Document(table, html, content, [each.as_row() for each in values])

@@ -13,7 +13,7 @@ from karat.stats.agreement.rare_label import allow_for_rare_label
 
 
 def krippendorff_alpha(ratings: Scores, *, level: Level = "nominal", weights: Weights = None) -> Coefficient:
-    """Krippendorff's alpha: 1 minus the distance of labels within rows by that of labels from any two rows.
+    """Krippendorff's alpha: 1 minus the distance of labels within rows by the distance of labels from any two rows.
 
     `ratings` has shape (rows, raters), NaN where a rater gave no label; rows with fewer than two labels are left out.
     `level` is `nominal` for names, `ordinal` for an order, `quadratic` for numbers (Krippendorff's interval level).

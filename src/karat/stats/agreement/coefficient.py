@@ -109,7 +109,7 @@ def difference(
 ) -> Estimate:
     """The first coefficient minus the second, on the same rows, on some of the same, or on others.
 
-    The interval combines those of the two, with the correlation of their influence (MOVER), so it is not empty where
+    It combines the two intervals, with the correlation of their influence (MOVER), so it is not empty where
     both are perfect; and it is never shorter than Student's.
 
     Source: G. Y. Zou, "Toward using confidence intervals to compare correlations", Psychological Methods 12 (2007).

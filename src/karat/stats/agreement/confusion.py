@@ -14,7 +14,7 @@ from karat.stats.agreement.distance import CodedLabels
 class Confusion:
     """How often each label of the first rater (rows) meets each label of the second (columns).
 
-    `labels` are those of both in ascending order; `counts` has a tuple for each label of the first rater.
+    `labels` are both raters', in ascending order; `counts` has a tuple for each label of the first rater.
     """
 
     labels: tuple[float, ...]

@@ -98,7 +98,7 @@ class Distance:
         return cls((positions - positions[0]) / span if span else np.zeros(len(positions)), power)
 
     def bounds(self, expected: float) -> Ends:
-        """The range of 1 - d / `expected` for distances d; for distances between categories at most that of kappa."""
+        """The range of 1 - d / `expected` for distances d; for distances between categories at most kappa's range."""
         return (-1.0, 1.0) if self.power else (1 - 1 / expected, 1.0)
 
     def between(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Array:

@@ -12,7 +12,7 @@ from karat.stats.agreement.distance import CodedLabels, Distance, Level
 def gwet_ac(
     ratings: Scores, *, level: Level = "nominal", categories: Scores | None = None, weights: Weights = None
 ) -> Coefficient:
-    """Gwet's AC1 (`level="nominal"`) or AC2 (any other level): agreement, less that of rows which are hard to label.
+    """Gwet's AC1 (`level="nominal"`) or AC2 (any other level): agreement beyond chance on rows that are hard to label.
 
     `ratings` has shape (rows, raters), NaN where a rater gave no label. Agreement needs two labels in a row; how often
     a category occurs is counted in all rows. `categories` are labels that may not occur: their number matters.

@@ -17,7 +17,7 @@ ENOUGH = 5  # rows in which raters agree on a label; by simulation: docs/explana
 def allow_for_rare_label(
     measure: Callable[[Scores, Weights], Coefficient], ratings: Scores, weights: Weights
 ) -> Coefficient:
-    """What `measure` returns for these ratings, with an interval that reaches as far up as that of one row more.
+    """What `measure` returns for these ratings, with an interval that reaches as far up as with one row more.
 
     Where a label is rare, kappa and alpha depend on the few rows in which raters agree on it. A sample that happens to
     have fewer of them shows a low value and, too, a low variance; if it has none, they are about 0 and hardly vary,

@@ -152,8 +152,8 @@ def probabilities_of(
 ) -> NDArray[np.float64]:
     """The probability of each row, in proportion to its expected error and in part uniform, at most `most`.
 
-    Those of the `free` rows, which have no label yet, sum to `count`; the others have what they would have, were they
-    free.
+    The probabilities of the `free` rows, which have no label yet, sum to `count`; the others have what they
+    would have, were they free.
 
     >>> probabilities_of(np.array([0.0, 1.0, 1.0, 2.0]), 1).round(4).tolist()
     [0.0625, 0.25, 0.25, 0.4375]

@@ -21,7 +21,7 @@ def subtract(first: ValueAndEnds, second: ValueAndEnds, moves: tuple[Moves, Move
     """The second value minus the first, each of which its own rows or clusters move.
 
     A value from few labels has a wide interval, and so has the difference, however many labels the other one has. The
-    correlation is that of normal intervals as wide as these are.
+    correlation is taken from normal intervals as wide as these are.
 
     >>> apart = np.array([1.0, 0.0]), np.array([0.0, 1.0])
     >>> [round(each, 3) for each in subtract((0.8, 0.5, 0.9), (0.6, 0.2, 0.8), apart, 0.95)]

@@ -63,10 +63,10 @@ def corrected_difference(
     inference: Inference = Inference(),  # noqa: B008
     finite: bool = False,
 ) -> Corrected:
-    """The mean that people would give to all rows of the second system, minus that of the first.
+    """The mean that people would give to all rows of the second system, minus the first system's.
 
     Rows of equal position are the same row and are compared in pairs; a row may have the label of one system only.
-    `bounds` are those of a label. Clusters and strata are those of the first system. Where the systems have labels of
+    `bounds` are a label's. Clusters and strata are the first system's. Where the systems have labels of
     different rows, each is corrected by its own, and the two intervals are combined.
 
     Raises `RowError` for systems of unequal length, `DataError` for labels beyond the bounds.
@@ -155,7 +155,7 @@ def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> Correct
 
 
 def _worth(labelled: int, ends: Bounds, alone: Bounds) -> float | None:
-    """How many labels alone give an interval with these ends, if so many give that of the labels `alone`."""
+    """How many labels alone give an interval with these ends, if so many give the interval of the labels `alone`."""
     if None in (*ends, *alone) or ends[0] == ends[1]:
         return None
     width, other = (float(np.diff(np.array(each, float))[0]) for each in (ends, alone))

@@ -87,7 +87,7 @@ class Fit:
         )
 
     def _worth(self, variance: float) -> float | None:
-        """How many labels alone have this variance; None where those of every cluster sum alike."""
+        """How many labels alone have this variance; None where the labels of every cluster sum alike."""
         rows = self.influence.labels
         alike = self.spread.variances[1] / float(rows @ rows)  # in one cluster
         return self.influence.worth(variance / alike) if alike > _NONE else None

@@ -27,7 +27,7 @@ class Influence:
     """The mean of the labels with the influence of each row, and what a judge's weight of 1 adds to each.
 
     `labels` and `judge` have the shape (rows,) and sum to 0; `spread` is the variance of `shift`. `shares`, shape
-    (rows,), are those of the labels in their mean: they sum to 1 and are 0 without a label. `deviation` is the variance
+    (rows,), are the labels' weights in their mean: they sum to 1 and are 0 without a label. `deviation` is the variance
     of one label drawn uniformly, `limit` the number of rows if the value is the mean of exactly these, else infinite.
     """
 
@@ -54,7 +54,7 @@ def influence_of(judged: Judged, *, finite: bool = False) -> Influence:
     """The influence of each row on the corrected mean, added up over the strata if there are any.
 
     `finite`: on the mean of exactly these rows, in which only the choice of the labelled ones is left to chance;
-    otherwise on that of the population from which the rows come. Strata with fewer than two labels are one: the labels'
+    otherwise on the population from which the rows come. Strata with fewer than two labels are one: the labels'
     probabilities hold in it too.
     """
     if judged.strata is None or (judged.strata == judged.strata[0]).all():

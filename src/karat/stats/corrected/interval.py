@@ -25,7 +25,7 @@ class Spread:
     """What the interval needs, by unit, which is a row or cluster: shape (units,) each.
 
     `labels` is the influence of each unit on the mean of the labels, `judge` what a judge's weight of 1 adds, `shares`
-    the share of each in that mean: 0 for units without a label. `weight` and `shift` are those of `Influence`, `seed`
+    the share of each in that mean: 0 for units without a label. `weight` and `shift` are as in `Influence`, `seed`
     is of the bootstrap.
     """
 

@@ -75,7 +75,7 @@ def count_labels_from_pilot(judged: Judged, width: float, *, confidence: float =
     """The labels for such an interval, from labels of some rows: their deviation and correlation with the scores.
 
     As in the interval, one more error of the judge is allowed for than the pilot shows. With clusters, labels are taken
-    to be as alike within them as those of the pilot.
+    to be as alike within them as in the pilot.
 
     Raises `DataError` for fewer than two labels, and for labels that are all equal.
 

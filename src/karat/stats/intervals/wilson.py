@@ -57,7 +57,7 @@ def bounded_interval(
     """Wilson's interval of any value within its bounds; the whole range where a single unit decides the value.
 
     The value becomes a share of its range. Its variance, as scores or a jackknife give it, tells how many independent
-    trials would vary as much; Wilson's interval is then that of the share in so many trials. `weight` is the inverse of
+    trials would vary as much; Wilson's interval then describes the share in so many trials. `weight` is the inverse of
     the effective number of units, `unit_weight` of them if it is None.
 
     Raises `DataError` for scores beyond the bounds.
@@ -110,7 +110,7 @@ def effective_interval(value: float, variance: float, size: Ends, bounds: Ends, 
     else:
         trials, freedom = 1 / each, math.inf
     lowest, highest = wilson_interval(share, trials, student_quantile(likely, freedom))
-    # No interval may be shorter than that of units which are all at a bound.
+    # No interval may be shorter than the interval of units that are all at a bound.
     surest = wilson_interval(1.0, 1 / each, student_quantile(likely, math.inf))[0]
     lowest, highest = min(lowest, surest), max(highest, 1 - surest)
     return low + span * lowest, low + span * highest

@@ -62,7 +62,7 @@ def compare(
 class Pairing:
     """Two systems' row statistics, `width` a row, which come in batches in any order, and how they compare.
 
-    The numbers are those of `Systems`, of which there are two here. This adds who wins rows, and what the rows that one
+    The numbers come from `Systems`, of which there are two here. This adds who wins rows, and what the rows that one
     of the systems lacks could do.
 
     >>> pairing = Pairing(Scale(), 1)

@@ -16,7 +16,7 @@ ComparisonVerdict: TypeAlias = Literal["better", "worse", "unclear"]
 class Comparison(JsonObject):
     """System B compared with system A, on the rows on which both are scored.
 
-    `low` and `high` are the ends of the interval of `difference` (b - a). `p` is that of the two-sided `test`.
+    `low` and `high` are the ends of the interval of `difference` (b - a). `p` is the result of the two-sided `test`.
     `effect` is the odds ratio for McNemar's test (rows that only B has right by rows
     that only A has right), Cohen's d_z for other means, None for other values. `wins`, `losses` and `ties` count the
     rows on which B is better, worse and equal.

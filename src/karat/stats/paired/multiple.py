@@ -33,7 +33,7 @@ def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
     """Each p adjusted so that those at most a level are false discoveries in at most that share, on average.
 
     None stands for a test that was not possible, which does not count. For tests that are independent or positively
-    dependent, as those of differences between many systems nearly are.
+    dependent, as differences between many systems nearly are.
 
     Source: Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", Journal of the Royal Statistical
     Society B 57 (1995).

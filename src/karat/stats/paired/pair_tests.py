@@ -25,9 +25,9 @@ class TestedPair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairTests:
-    """Every pair of systems: arrays of shape (systems, systems), the system of the row minus that of the column.
+    """Every pair of systems: arrays of shape (systems, systems), the system of the row minus the system of the column.
 
-    `low` and `high` are the ends of the interval of the `difference`, `p` that of the two-sided test, `error` the
+    `low` and `high` are the ends of the interval of the `difference`, `p` the two-sided test's, `error` the
     standard error, and `test` the name of the test. NaN is what is not known.
     """
 

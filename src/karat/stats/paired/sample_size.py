@@ -19,7 +19,7 @@ class SampleSize(JsonObject):
     """With `rows` rows, a test at `level` detects a true `difference` with probability `power`.
 
     `smallest` is the smallest difference that the `n` rows at hand detect with that probability; None where there is
-    none. `deviation` is that of the rows' differences: as observed or, if `correlation` is not None, assuming a second
+    none. `deviation` is the rows' differences': as observed or, if `correlation` is not None, assuming a second
     system whose scores have the same variance and this correlation with the first.
     """
 

@@ -92,7 +92,7 @@ class Systems:
         return self.scored if self.scale.finish is None and not self.clustered else self._kept.units
 
     def interval(self, confidence: float) -> Bounds:
-        """The interval of the second system's value minus that of the first; None for an end that is not known."""
+        """The interval of the second system's value minus the first's; None for an end that is not known."""
         found = self.test(confidence).pair(1, 0)
         return found.low, found.high
 

@@ -172,7 +172,7 @@ class _Model:
         return chances
 
     def _information(self, estimates: Array) -> Array:
-        """That of the free parameters; 1 is added in the direction in which nothing changes, for an inverse."""
+        """Of the free parameters; 1 is added in the direction in which nothing changes, for an inverse."""
         chances = self._chances(estimates)
         spread = chances[:, :, None] * (np.eye(3) - chances[:, None, :])
         local = _SLOPES.T @ (self._counts.sum(axis=1)[:, None, None] * spread) @ _SLOPES

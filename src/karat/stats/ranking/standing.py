@@ -101,7 +101,7 @@ def _stand(
     order = np.argsort(-goodness, kind="stable")
     apart = ~((tests.low <= 0) & (tests.high >= 0))  # also where there is no interval
     separated = (adjusted <= level) & (tests.difference != 0) & apart
-    better = (certain <= level) & (sign * tests.difference > 0) & apart  # that of the row than that of the column
+    better = (certain <= level) & (sign * tests.difference > 0) & apart  # the row's system than the column's
     places = np.argsort(order)
     letters = assign_letters(separated[np.ix_(order, order)])
     return Standing(

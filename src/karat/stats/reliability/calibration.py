@@ -89,7 +89,7 @@ def calibrate(
     ece, brier = (each.estimate(clusters, confidence) for each in (error, mean(gap**2, weights=weights)))
     if ece.value is None or ece.low is None:
         return Calibration(tuple(bins), ece, None, brier)
-    # A bin of few rows may not vary by chance; each gets the spread of one more row, that of all bins.
+    # A bin of few rows may not vary by chance; each gets the spread of one more row, taken from all bins.
     further = spreads.sum() / max(len(np.unique(units * len(ends) + bin_of)) - len(bins), 1)
     errors = np.sqrt(spreads + further) / shares
     least, by_chance = _lowest_error(gaps, errors, shares / shares.sum(), confidence)
@@ -101,7 +101,7 @@ def _lowest_error(
 ) -> tuple[float, float]:
     """The low end of the expected calibration error, and the error by chance of a calibrated judge.
 
-    Noise makes the mean of absolute gaps larger. The low end is that of the smallest gaps, in the proportions observed,
+    Noise makes the mean of absolute gaps larger. The low end belongs to the smallest gaps, in the proportions observed,
     with which noise (the standard `errors`) would reach the error observed: the mean and variance of its terms are
     those of folded normal distributions.
 

@@ -19,8 +19,8 @@ CLOSE = 1e-9  # what rounding may make of a difference that is 0, or of a whole 
 def disagreement(verdicts: NDArray[np.float64], others: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """For each row, the share of pairs of verdicts that differ, shape (rows,); NaN where a row has no pair.
 
-    `verdicts` has shape (rows, repetitions), equal numbers for equal verdicts, NaN for none. The pairs are those among
-    them or, with `others` of shape (rows, m), those of one verdict and one of the others. The mean over rows estimates
+    `verdicts` has shape (rows, repetitions), equal numbers for equal verdicts, NaN for none. The pairs are taken among
+    them or, with `others` of shape (rows, m), of one verdict and one of the others. The mean over rows estimates
     the probability that two verdicts on a row differ, whatever the number of repetitions.
 
     >>> disagreement(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, np.nan], [0.0, np.nan, np.nan]])).round(3).tolist()
@@ -49,7 +49,7 @@ def any_flip(verdicts: NDArray[np.float64]) -> NDArray[np.float64]:
 def noise_share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """The share of the scores' variance that is within rows: 1 minus the intraclass correlation ICC(1), from sums.
 
-    The variance within rows is the judge's own; that between rows, of which the judge's noise is no part, is the rows'.
+    The variance within rows is the judge's own; the variance between rows, without the judge's noise, is the rows'.
     Undefined where all scores are equal, or no row has two.
 
     Source: P. Shrout and J. Fleiss, "Intraclass correlations: uses in assessing rater reliability", Psychological

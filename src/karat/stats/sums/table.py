@@ -62,5 +62,5 @@ class SumTable:
 
 
 def read_array(stored: bytes, kind: str) -> NDArray[Any]:
-    """The numbers of an array, from its bytes; unlike `numpy.frombuffer`, no bytes are no numbers."""
+    """The numbers of an array, from its bytes; unlike `numpy.frombuffer`, it takes no bytes for no numbers."""
     return np.frombuffer(stored, kind) if stored else np.empty(0, kind)

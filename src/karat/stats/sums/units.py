@@ -28,7 +28,7 @@ class Units(Accumulator):
     groups by a hash of their keys and the `seed`: `collapsed`. Memory stays bounded. Sums are exact and rounded once:
     the same rows give the same bits in whatever batches they are added and in whatever order parts of them are merged.
 
-    `keys`, uint64, are those of the units, ascending; or the numbers of the groups, some of which may hold no row.
+    `keys`, uint64, are the units', ascending; or the numbers of the groups, some of which may hold no row.
 
     >>> units = Units(width=1)
     >>> units.add(np.array([[1.0], [0.0], [1.0]]))
@@ -97,7 +97,7 @@ class Units(Accumulator):
     def add(self, statistics: NDArray[np.float64], keys: NDArray[np.uint64] | None = None) -> None:
         """Add the statistics of scored rows, shape (rows, width), and the keys of their units, shape (rows,).
 
-        The keys are those of the rows' clusters if clustered, else the rows' numbers in their table, from 0, each of
+        The keys are the rows' clusters if clustered, else the rows' numbers in their table, from 0, each of
         which comes once; without keys, rows are numbered on from those added. `RowError` for a statistic that is not
         finite and for keys that do not fit the rows.
         """
@@ -232,7 +232,7 @@ class Units(Accumulator):
             self.collapsed = True
 
     def _regroup(self, keys: NDArray[np.uint64], at: NDArray[np.int64]) -> None:
-        """Replace the units by those of other keys; `at` has the new place of each."""
+        """Replace the units by units of other keys; `at` has the new place of each."""
         table = self._empty(len(keys))
         if self._keeps_rows:
             table.add(at, self._columns(self._rows))

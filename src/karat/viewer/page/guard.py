@@ -102,7 +102,7 @@ class Guard:
 
 
 def _with_port(host: str) -> str:
-    """A host or an origin with its port, which browsers leave out where it is that of HTTP.
+    """A host or an origin with its port, which browsers leave out where it is HTTP's.
 
     >>> [_with_port(host) for host in ("127.0.0.1", "[::1]", "http://localhost", "localhost:8000")]
     ['127.0.0.1:80', '[::1]:80', 'http://localhost:80', 'localhost:8000']

@@ -17,8 +17,8 @@ from karat.runs.store.run import Run
 class LabelFile:
     """The labels of one annotator: the journal, and the score of each label, in the order in which they are offered.
 
-    `rows` are the files or runs whose rows are labelled; by default those of the runs that are picked on the page.
-    `option` named them: ("label-map", TEXT) or ("metric", SPEC). `on`, `seed` and `show` are those of `karat label`.
+    `rows` are the files or runs whose rows are labelled; by default of the runs that are picked on the page.
+    `option` named them: ("label-map", TEXT) or ("metric", SPEC). `on`, `seed` and `show` are as in `karat label`.
     """
 
     path: Path
@@ -36,7 +36,7 @@ class LabelFile:
         return {"annotator": self.annotator, "choices": choices, "file": self.path.name}
 
     def systems(self) -> set[str | None]:
-        """The systems whose answers are labelled; None: those of a single one, which has no name in the file."""
+        """The systems whose answers are labelled; None: of a single one, which has no name in the file."""
         found = set()
         for line in self.path.read_text("utf-8", "replace").splitlines() if self.path.is_file() else ():
             with suppress(ValueError, AttributeError):

@@ -11,7 +11,7 @@ _EXPORT = re.compile(r"^export (default )?((?:async )?function|class|const) (\w+
 
 
 def bundle() -> str:
-    """The report's modules and those of the page that they use, each in a function, in the order of their imports."""
+    """The report's modules and the page's modules that they use, each in a function, in the order of their imports."""
     written = dict[str, str]()
     _write("report.js", written)
     return '"use strict";\n(async () => {\nconst modules = {};\n' + "\n".join(written.values()) + "\n})();\n"

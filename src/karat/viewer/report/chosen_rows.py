@@ -30,7 +30,7 @@ class MetricScores:
 
 @dataclass(frozen=True)
 class ChosenRows:
-    """The numbers of the chosen rows, in order; how many were taken for which reason; those of the random sample."""
+    """The numbers of the chosen rows, in order; how many were taken for which reason; the random sample's numbers."""
 
     rows: Array
     counts: dict[str, int]

@@ -27,7 +27,7 @@ _HEAD = 1 << 16  # bytes in which the names of the systems stand
 
 
 def check_output(path: Path) -> None:
-    """Raise `DataError` for a name that is not that of a page, and where no file can be written.
+    """Raise `DataError` for a name that is not a page's, and where no file can be written.
 
     >>> check_output(Path("report.pdf"))
     Traceback (most recent call last):
@@ -43,7 +43,7 @@ browser prints it as PDF, and karat compare -o writes tables to .md, .tex, .csv,
 
 
 def refuse_replacing(path: Path, systems: Sequence[str]) -> None:
-    """Raise `DataError` where a file is there that is no report on these systems, in this order."""
+    """Raise `DataError` where a file is there that is not a report on these systems, in this order."""
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -24,7 +24,7 @@ class Redaction:
     columns: tuple[str, ...]
 
     def check(self, runs: Sequence[Run], by: str | None, scores: Collection[str]) -> None:
-        """Raise `ColumnError` for a column that no run has, `SpecError` for that of the slices or of the scores."""
+        """Raise `ColumnError` for a column that no run has, `SpecError` for the slices' column or the scores'."""
         names = [name for run in runs for name in run.schema.names]
         for column in self.columns:
             if column not in names:
@@ -102,5 +102,5 @@ class Redaction:
 
 
 def _texts(run: Run) -> set[str]:
-    """The columns that metrics read, and those of questions, gold, answers and contexts."""
+    """The columns that metrics read, and the columns of questions, gold, answers and contexts."""
     return {*run.manifest.mapping.values(), *RunColumns.of(run).roles}

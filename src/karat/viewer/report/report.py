@@ -109,7 +109,7 @@ def report(
 
 
 def _inference(runs: Sequence[Run], confidence: float | None, seed: int | None) -> Inference:
-    """That of all intervals and tests; what is not given is that of the scoring of a single run."""
+    """The inference of all intervals and tests; by default as in the scoring of a single run."""
     stored = runs[0].manifest.settings if len(runs) == 1 else {}
     level = stored.get("confidence", 0.95) if confidence is None else confidence
     return Inference(float(level), int(stored.get("seed", 0) if seed is None else seed))

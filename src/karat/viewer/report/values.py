@@ -22,7 +22,7 @@ from karat.stats.inference import Inference
 
 @dataclass(frozen=True)
 class MatchedValues:
-    """The values of all systems over matched rows; `slices`, the row numbers by label, are those of a single one.
+    """The values of all systems over matched rows; `slices`, the row numbers by label, are a single one's.
 
     `on` names the ids in the rows and in the labels of `human`; None: they are found.
     """
@@ -78,7 +78,7 @@ class MatchedValues:
 
 
 def as_answer(values: list[MetricValue], notes: list[str]) -> dict[str, Any]:
-    """Values as the page is answered: those of all rows, each with its slices."""
+    """Values as the page is answered: of all rows, each with its slices."""
     return {
         "n": values[0].value.n if values else 0,
         "metrics": [

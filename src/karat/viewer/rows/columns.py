@@ -42,7 +42,7 @@ class RunColumns:
 
     @classmethod
     def of(cls, run: Run) -> RunColumns:
-        """The columns of a run, by its manifest and by their places: those of a judge are behind its score."""
+        """The columns of a run, by its manifest and by their places: a judge's columns are behind its score."""
         names, mapping = run.schema.names, run.manifest.mapping
         scores = {metric.column: metric.spec for metric in run.manifest.metrics}
         reason = find_reason_column(names, scores)

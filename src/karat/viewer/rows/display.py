@@ -259,6 +259,6 @@ def _number(value: Any) -> float | None:
 
 
 def _differences(first: Sequence[float | None], scores: Sequence[float | None] | None) -> list[float | None]:
-    """The scores of a system minus those of the first, which itself (None) has no differences."""
+    """The scores of a system minus the first's, which itself (None) has no differences."""
     pairs = zip(first, [None] * len(first) if scores is None else scores, strict=True)
     return [None if one is None or other is None else other - one for one, other in pairs]

@@ -157,7 +157,7 @@ def count_items(table: RowTable, kept: Array | None, metric: str) -> list[Items]
 
 
 def find_edges(table: RowTable, field: Field) -> Array:
-    """The edges of a histogram's bins: over the metric's range where it is known, else over that of the rows."""
+    """The edges of a histogram's bins: over the metric's range where it is known, else over the rows' range."""
     scale, differs = table.metric(field).by_run[0], field.kind == "difference"
     low, high = scale.low, scale.high
     if low is None or high is None:

@@ -79,7 +79,7 @@ def _add(one: float | None, other: float | None, sign: int = 1) -> float | None:
 
 
 def find_endpoints(metrics: Iterable[Metric]) -> list[str]:
-    """The addresses of the endpoints that metrics ask, sorted, without keys; [] where a model is no endpoint's."""
+    """The addresses of the endpoints that metrics ask, sorted, without keys; [] where no endpoint serves a model."""
     found = set[object]()
     for metric in metrics:
         if not metric.asks_model:

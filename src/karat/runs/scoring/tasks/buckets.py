@@ -24,7 +24,7 @@ from karat.runs.store.parts import Done
 
 @runtime_checkable
 class ShuffleEngine(Engine, Protocol):
-    """An engine that moves rows between machines, so that those of a bucket meet on one of them."""
+    """An engine that moves rows between machines, so that the rows of a bucket meet on one of them."""
 
     def run_buckets(self, recipe: Recipe, halves: Mapping[int, HalfPart]) -> Iterator[Done | Failed]:
         """Divide all halves into buckets and score each of these.

@@ -143,7 +143,7 @@ function answerCard(answer, at, { several, columns, state, all }) {
   );
 }
 
-/** Whether an answer is better or worse than that of the first system. */
+/** Whether an answer is better or worse than the first system's. */
 function outcome(difference, metric) {
   if (!difference) return "same";
   return difference > 0 === (metric.direction !== "minimize") ? "better" : "worse";

@@ -7,7 +7,7 @@ import { el, scroll } from "./dom.js";
 export const number = (value, shown) =>
   el("td.num", value === null || value === undefined ? "–" : el("data", { value }, shown));
 
-/** A cell of figures that are no single number. */
+/** A cell of figures that are not a single number. */
 export const figures = (...shown) => el("td.num", shown);
 
 export const cell = (...shown) => el("td", shown);
@@ -15,7 +15,7 @@ export const cell = (...shown) => el("td", shown);
 /** A line of a table, `kind` its class. */
 export const line = (head, cells, kind = null) => el("tr", { class: kind }, el("th", { scope: "row" }, head), cells);
 
-/** A table; a head that is no cell yet is aligned like the cell below it. */
+/** A table; a head that is not a cell yet is aligned like the cell below it. */
 export function table(kind, heads, lines, foot = null) {
   const head = (each, at) =>
     each instanceof HTMLTableCellElement
