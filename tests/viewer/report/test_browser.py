@@ -92,6 +92,16 @@ def test_filters_keep_the_rows_that_the_figures_say(browser, report):
     assert f"{np.sum(gained > 0)} of {np.sum(gained > 0)}" in counts
 
 
+def test_a_table_rounds_as_the_sentence_above_it(browser, tmp_path):
+    rows = {"id": range(80), "gold": ["x"] * 80}
+    answers = (["x"] * right + ["y"] * (80 - right) for right in (50, 59))
+    results = [karat.score({**rows, "prediction": each}, "em") for each in answers]
+    browser.open(karat.report(*results, output=tmp_path / "report.html").as_uri())
+    browser.until(IDLE)
+    assert "by 11.2 points" in browser.text(".verdict-line")  # 11.25
+    assert "+11.2" in browser.text(".differences tbody")
+
+
 SHOWN = """
     const texts = [document.title];
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);

@@ -5,9 +5,12 @@ const MINUS = "−";
 /** A number without its last bits, which depend on the processor: 79.74999999999999 is 79.75. */
 const plain = (number) => Number(number.toPrecision(12));
 
+/** To one digit, as Python rounds in the sentences: of two numbers that are equally near the even one. */
+const oneDigit = (number) => (Math.abs(number) % 1 === 0.25 ? number - Math.sign(number) / 100 : number).toFixed(1);
+
 function fixed(value, scale) {
   if (value === null || value === undefined) return "–";
-  const shown = scale > 1 ? plain(value * scale).toFixed(1) : Number(plain(value).toPrecision(4)).toString();
+  const shown = scale > 1 ? oneDigit(plain(value * scale)) : Number(plain(value).toPrecision(4)).toString();
   return /^-[0.]+$/.test(shown) ? shown.slice(1) : shown.replace(/^-/, MINUS);
 }
 
