@@ -24,7 +24,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvw
 SLOW = 0.4  # seconds
 
 PRELOADED = ["karat.cli.main", "karat.metrics.text.bleu", "karat.runs.scoring.pipeline"]
-PRELOADED += ["karat.runs.store.in_order", "pandas", "pyarrow.parquet"]
+PRELOADED += ["karat.runs.store.writer", "pandas", "pyarrow.parquet"]
 TAKE_OVER = """
 import os, sys
 os.chdir(folder)

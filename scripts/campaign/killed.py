@@ -132,7 +132,7 @@ EXERCISES = {
 ENDINGS = ["jsonl", "csv", "parquet", "csv.gz"]
 PRELOADED = [
     "karat.cli.main", "karat.cli.score", "karat.runs.scoring.pipeline", "karat.metrics.text.bleu", "pyarrow.parquet",
-    "karat.runs.store.in_order", "karat.runs.compare.compare", "karat.judges.judge", "karat.models.openai.client",
+    "karat.runs.store.writer", "karat.runs.compare.compare", "karat.judges.judge", "karat.models.openai.client",
 ]  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def test_score_loads_the_modules_of_its_metrics_and_of_its_format_alone(folder):
         "karat.data.formats.columnar",
         "karat.cli.compare",
     }
-    unused |= {"regex", "rich.console", "pyarrow.parquet", "karat.runs.store.in_order"}
+    unused |= {"regex", "rich.console", "pyarrow.parquet", "karat.runs.store.writer"}
     unused |= {"numpy.ma"} if np.__version__[0] != "1" else set()  # NumPy 1 always loads it
     assert not (OPTIONAL | unused) & loaded
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from karat.core.atomic import check_is_file
 from karat.core.errors import ColumnError, DataError
-from karat.data.formats.writers import WRITERS, holds, open_format
+from karat.data.formats.writers import WRITERS, WriteBatch, holds, open_format
 from karat.data.storage.addresses import covers, hide_secrets, is_address
 from karat.data.storage.file_names import COMPRESSIONS, FORMATS, split_name
 from karat.data.storage.whole_files import check_store, whole_file
@@ -94,7 +95,18 @@ def _reads(source: str | Path, output: str | Path) -> bool:
 
 
 def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
-    """Write record batches to a file in the format of its extension; return the number of rows.
+    """Write record batches to a file, as `open_output` does; return the number of rows."""
+    rows = 0
+    with open_output(path, schema) as put:
+        for batch in batches:
+            put(batch)
+            rows += batch.num_rows
+    return rows
+
+
+@contextmanager
+def open_output(path: str | Path, schema: pa.Schema) -> Iterator[WriteBatch]:
+    """What writes record batches to a file in the format of its extension, within the block.
 
     The file is written under a temporary name in the same folder and renamed once it is whole; one at an address of a
     store is written into a temporary file, which is sent there. If anything fails, a file that was at `path` before is
@@ -105,13 +117,9 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path
     """
     check_output(path, schema)
     kind, compression = split_name(path)
-    rows = 0
     with (
         whole_file(path, kept=True) as temporary,
         pa.output_stream(str(temporary), compression=compression) as sink,
         open_format(str(kind), sink, schema) as put,
     ):
-        for batch in batches:
-            put(batch)
-            rows += batch.num_rows
-    return rows
+        yield put

@@ -111,6 +111,19 @@ def test_one_name_is_written_by_one_at_a_time():
         experiment(ROWS[:1], lambda row: experiment(ROWS, by_row, "em", run="first", resume=True), "em", run="first")
 
 
+def test_a_run_that_was_started_without_a_task_says_by_which_command(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["karat", "score", "rows.jsonl"])
+    rows = {"prediction": ["a", "b"], "gold": ["a", "a"]}
+    with pytest.raises(KeyboardInterrupt):
+        karat.score(rows, "em", run="first", progress=stop)
+    expected = "run first was started without a task, by `karat score rows.jsonl`: continue it with the same command"
+    with pytest.raises(karat.errors.DataError, match=expected):
+        experiment(ROWS, by_row, "em", run="first", resume=True)
+
+
 def test_rows_that_changed_are_asked_again_and_no_others():
     calls = []
 

@@ -7,7 +7,7 @@ import pytest
 import karat
 from karat.errors import SpecError
 from karat.runs.scoring.tasks import batches
-from karat.runs.store import in_order
+from karat.runs.store import tail
 
 N = 200
 ROWS = pa.table(
@@ -30,8 +30,8 @@ class Stop(Exception):
 @pytest.mark.parametrize("stopped", [None, 37, 80])
 def test_batches_that_are_cut_give_the_same(tmp_path, monkeypatch, scores, stopped):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
-    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE", "SECONDS_A_BYTE"):
-        monkeypatch.setattr(in_order, name, 0.0)
+    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE"):
+        monkeypatch.setattr(tail, name, 0.0)
 
     def score(run, **options):
         table = ROWS.to_reader(max_chunksize=90)

@@ -156,10 +156,3 @@ def test_parts_have_no_more_groups_than_a_table():
     totals.merge_bytes(small(topics=[1, 2], by="topic", first=MAX_GROUPS).to_bytes())
     with pytest.raises(DataError, match="'topic' has more than 1000 values"):
         totals.merge_bytes(small(topics=[MAX_GROUPS], by="topic", first=2 * MAX_GROUPS).to_bytes())
-
-
-def test_totals_that_people_correct_have_no_state():
-    totals = small()
-    totals.corrected = object()
-    with pytest.raises(DataError, match="people's labels"):
-        totals.to_bytes()

@@ -2,12 +2,12 @@
 
 import pytest
 
-from karat.runs.store import in_order
+from karat.runs.store import tail
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
-    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE", "SECONDS_A_BYTE"):  # written after each batch
-        monkeypatch.setattr(in_order, name, 0.0)
+    for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE"):  # written after each batch
+        monkeypatch.setattr(tail, name, 0.0)
     return tmp_path / "kept"

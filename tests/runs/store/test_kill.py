@@ -22,7 +22,7 @@ import os, signal, sys, time
 import pyarrow.parquet as pq
 import karat
 from karat.core import atomic
-from karat.runs.store import in_order, unfinished
+from karat.runs.store import tail, unfinished
 
 name, resume, last = sys.argv[1], sys.argv[2] == "resume", int(sys.argv[3])
 steps = []
@@ -34,7 +34,7 @@ def sync(path, really=atomic.sync):
     really(path)
 
 atomic.sync = unfinished.sync = sync
-in_order.MIN_SECONDS = in_order.MIN_SHARE = in_order.PAUSE = in_order.SECONDS_A_BYTE = 0.0  # after each batch
+tail.MIN_SECONDS = tail.MIN_SHARE = tail.PAUSE = 0.0  # after each batch
 
 @karat.metric(source="ours")
 def slow(question: karat.kinds.Text) -> karat.kinds.Score:

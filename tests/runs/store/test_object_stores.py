@@ -23,8 +23,8 @@ from karat.errors import DataError
 from karat.runs.match.systems import open_systems
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.task import score_part
-from karat.runs.store import in_order
 from karat.runs.store import lock as locks
+from karat.runs.store import tail
 from karat.runs.store.folders import run_names, unfinished_runs
 from karat.runs.store.kept import list_runs, remove_run
 from karat.runs.store.lock import lock
@@ -157,11 +157,11 @@ import pyarrow.parquet as pq
 import karat
 from karat.runs.scoring.tasks import parts
 from karat.runs.scoring.tasks.task import score_part
-from karat.runs.store import in_order
+from karat.runs.store import tail
 from karat.runs.store import lock as locks
 
 parts.TASK_ROWS, parts.LEAST_ROWS = 20, 1
-in_order.MIN_SECONDS = in_order.MIN_SHARE = in_order.PAUSE = in_order.SECONDS_A_BYTE = 0.0
+tail.MIN_SECONDS = tail.MIN_SHARE = tail.PAUSE = 0.0
 locks.BEAT, locks.EXPIRY = 0.4, 1.5
 path, kind, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -330,7 +330,7 @@ def test_a_writer_that_was_taken_for_killed_does_not_finish(s3, rows):
 
 def test_rows_behind_a_part_that_is_gone_are_scored_again(rows, s3, monkeypatch):
     for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE", "MOST_BYTES"):  # a part a batch
-        monkeypatch.setattr(in_order, name, 0.0)
+        monkeypatch.setattr(tail, name, 0.0)
     whole = karat.score(pq.read_table(rows), "em", run="whole").run
 
     def stop(done, _):

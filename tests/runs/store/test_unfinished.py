@@ -11,7 +11,7 @@ import karat
 from karat.errors import DataError
 from karat.runs.compare.run_values import value_of
 from karat.runs.scoring.tasks import batches as scored_batches
-from karat.runs.store import in_order
+from karat.runs.store import tail
 from karat.runs.store.run import open_run
 
 N = 60
@@ -75,11 +75,11 @@ def test_a_run_of_which_nothing_is_written_yet_has_no_rows(folder):
 
 @pytest.mark.parametrize(("most", "parts"), [(1 << 20, []), (2000, [28, 28, 4])])
 def test_bytes_alone_decide_which_rows_are_in_a_part(folder, monkeypatch, most, parts):
-    monkeypatch.setattr(in_order, "MOST_BYTES", most)
+    monkeypatch.setattr(tail, "MOST_BYTES", most)
     often = karat.score(TABLE.to_reader(max_chunksize=7), METRICS, run="often").run
     stop(TABLE.to_reader(max_chunksize=7), "stopped")
     karat.score(TABLE.to_reader(max_chunksize=7), METRICS, run="stopped", resume=True)
-    monkeypatch.setattr(in_order, "MIN_SECONDS", 1e9)
+    monkeypatch.setattr(tail, "MIN_SECONDS", 1e9)
     seldom = karat.score(TABLE.to_reader(max_chunksize=7), METRICS, run="seldom").run
     assert often.values == seldom.values
     for name in ("often", "stopped", "seldom"):

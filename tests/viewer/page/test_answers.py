@@ -14,8 +14,8 @@ from karat.cli.main import main
 from karat.core.metric.rows import Rows
 from karat.core.metric.spec import parse
 from karat.runs.columns.output import OutputColumns
-from karat.runs.store.in_order import open_in_order
 from karat.runs.store.manifest import Manifest, describe_metric
+from karat.runs.store.writer import open_writer
 from karat.viewer.page.workspace import Workspace
 
 SCORE = {"kind": "score", "metric": "exact_match", "system": 0}
@@ -170,11 +170,11 @@ def test_a_run_appears_while_it_is_written_and_when_it_is_damaged(changing, monk
     metric = parse("exact_match")
     manifest = Manifest("new", "2026-11-22T10:00:00+00:00", (describe_metric(metric, metric.spec),), {})
     output, rows = OutputColumns.beside(pa.schema({"id": pa.int64()}), [metric]), Rows(np.ones((3, 1)))
-    with open_in_order(manifest, output, {}, resume=False) as writer:
+    with open_writer(manifest, output, {}, resume=False) as writer:
         assert (state("new")["state"], state("new")["n"]) == ("running", 0)
         for _ in range(2):
-            writer.add(output.append(pa.record_batch({"id": [1, 2, 3]}), [rows]), [rows], bytes)
-            writer.flush()
+            writer.tail.add(output.append(pa.record_batch({"id": [1, 2, 3]}), [rows]), [rows], bytes)
+            writer.tail.flush()
         assert (state("new")["n"], state("new")["metrics"][0]["spec"]) == (6, "exact_match")
     assert (state("new")["state"], state("new")["n"]) == ("stopped", 6)
     assert "--resume" in state("new")["problem"]

@@ -28,6 +28,7 @@ from karat.models.request import Request
 from karat.runs.experiment.task import RowTask, TaskModel, failed_reply
 from karat.runs.store.folders import SETTINGS, answers_folder, partial_folder, run_folder, runs_folder
 from karat.runs.store.lock import lock
+from karat.runs.store.manifest import read_manifest
 from karat.runs.store.unfinished import check_name_free, check_resumed, check_unchanged, other_name
 
 ROW, REPETITION, ERROR = "row", "repetition", "error"
@@ -53,7 +54,9 @@ def open_answers(name: str | None, settings: dict[str, Any], *, resume: bool) ->
         raise DataError(f"run {name}: KARAT_RUNS is {runs_folder()}, and {problem}: set it to a folder")
     folder = Path(answers_folder(run))
     if not folder.exists() and Path(partial_folder(run)).exists():
-        raise DataError(f"run {name} was started without a task: {other_name(name)}")
+        call = read_manifest(partial_folder(run)).call
+        remedy = f"continue it with the same command and --resume, {other_name(name)}"
+        raise DataError(f"run {name} was started without a task, by `{call}`: {remedy}")
     folder.mkdir(parents=True, exist_ok=True)
     with lock(folder / "lock", name):
         if run.exists():

@@ -77,6 +77,15 @@ class CorrectedTotals:
             self._groups[label].append(part + self._n)
         self._n += len(scored[0].statistics)
 
+    def merge(self, other: CorrectedTotals) -> None:
+        """Add the scores of the rows that follow."""
+        for ours, theirs in zip(self._scores, other._scores, strict=True):
+            ours.extend(theirs)
+        self._keys += other._keys
+        for label, parts in other._groups.items():
+            self._groups[label] += [part + self._n for part in parts]
+        self._n += other._n
+
     def values(self, place: int | None = 0) -> tuple[dict[str, Corrected], dict[str, dict[str, Corrected]]]:
         """The corrected values by spec, and by spec and group; by the clusters at this place, if any."""
         groups = {label: np.concatenate(parts) for label, parts in sorted(self._groups.items())}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Any
@@ -13,23 +13,27 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.metric.metric import Metric
+from karat.data.join.match import Unmatched
 from karat.data.storage.addresses import to_path
-from karat.data.write import write
+from karat.data.write import open_output
 from karat.runs.labels.labels import Labels
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.plan import Plan, plan_run
 from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.result import Result
-from karat.runs.scoring.tasks.batches import Batch, score_batches
-from karat.runs.scoring.tasks.frames import Frame, open_frame, score_rows_of
-from karat.runs.scoring.tasks.summary import summarise_run
+from karat.runs.scoring.tasks.batches import Batch, add_up, score_batches
+from karat.runs.scoring.tasks.frames import Frame, open_frame, score_frame_rows
+from karat.runs.scoring.tasks.summary import merge_matches, summarise_run
 from karat.runs.scoring.totals import Totals
 from karat.stats.inference import Inference
 
 if TYPE_CHECKING:
     from karat.runs.scoring.tasks.engine import Engine
-    from karat.runs.store.in_order import RunWriter
+    from karat.runs.scoring.tasks.parts import Tasks
     from karat.runs.store.manifest import Manifest
+    from karat.runs.store.parts import Done
+    from karat.runs.store.tail import Tail
+    from karat.runs.store.writer import RunWriter
 
 
 def score(
@@ -114,101 +118,133 @@ def score(
 
 def carry_out(plan: Plan, destination: Destination, progress: Progress | None, manifest: Manifest | None) -> Result:
     """Score all rows of a plan, and store them as a run where there is a manifest."""
-    if isinstance(plan.base, Frame):
-        return score_rows_of(plan.base, plan, progress)
-    if plan.base.parts or destination.engine is not None or destination.max_failed_tasks or destination.resume:
-        from karat.runs.scoring.tasks.parts import plan_parts  # noqa: PLC0415  (seldom)
-
-        if (in_parts := plan_parts(plan, destination)) is not None:
-            return in_parts.score(progress, manifest)
+    work = _Work(plan, destination, progress, _plan_tasks(plan, destination))
     if manifest is None:
-        return _score_all(plan, destination, progress, None)
+        return work.score()
     from karat.runs.scoring.provenance.models import count_usage, warn_capped  # noqa: PLC0415  (only for a run)
-    from karat.runs.store.in_order import open_in_order  # noqa: PLC0415
+    from karat.runs.store.writer import open_writer  # noqa: PLC0415
 
+    planned = (None, ()) if work.tasks is None else (work.tasks.parts, work.tasks.predictions)
     with (
-        open_in_order(manifest, plan.output, plan.digested, resume=destination.resume) as writer,
+        open_writer(manifest, plan.output, plan.digested, *planned, resume=destination.resume) as writer,
         count_usage(plan.metrics, writer.started),
     ):
-        result = _score_all(plan, destination, progress, writer)
+        result = replace(work, writer=writer).score()
         if writer.started.capped():
             warn_capped(manifest.name)
             return result
-        return replace(result, run=writer.finish(result.as_dict(), lengths=result.lengths))
+        return replace(result, run=writer.finish(result.as_dict(), n=result.n, lengths=result.lengths))
 
 
-def _score_all(plan: Plan, destination: Destination, progress: Progress | None, writer: RunWriter | None) -> Result:
-    """Score all rows in their order and write them; the result has no run yet."""
-    started, totals, warned = time_ns(), Totals(plan), dict[str, str]()
-    rows = deque[pa.RecordBatch](maxlen=None if destination.keeps_rows else 0)
-    counter = RowCounter(progress, plan.source.rows, sum(metric.definition.remote for metric in plan.metrics))
-    wanted = destination.output is not None or destination.keeps_rows
-    if writer is None:
-        batches = _score_rows(plan, totals, counter, warned, wanted=wanted)
-    else:
-        batches = _write_rows(plan, totals, counter, warned, writer, wanted=wanted)
-    if destination.output is None:
-        rows.extend(batches)
-    else:
-        write(_collect(batches, rows), plan.output.schema, destination.output)
-    output = None if destination.output is None else to_path(destination.output)
-    output = output.resolve() if isinstance(output, Path) else output
-    result = summarise_run(plan, totals, warned, started)
-    return replace(result, output=output, batches=tuple(rows) if destination.keeps_rows else None)
+def _plan_tasks(plan: Plan, destination: Destination) -> Tasks | None:
+    """The tasks in which a plan is carried out; None where its rows come here, one part after the other."""
+    wanted = destination.engine is not None or destination.max_failed_tasks or destination.resume
+    if isinstance(plan.base, Frame) or not (plan.base.parts or wanted):
+        return None
+    from karat.runs.scoring.tasks.parts import plan_tasks  # noqa: PLC0415  (seldom)
+
+    return plan_tasks(plan, destination)
 
 
-def _score_rows(
-    plan: Plan, totals: Totals, counter: RowCounter, warned: dict[str, str], *, wanted: bool
-) -> Iterator[pa.RecordBatch]:
-    """Score the rows, and yield them with their scores where these are wanted."""
-    for batch in score_batches(plan, counter, warned):
-        totals.add(batch.rows, batch.scored, batch.counted, batch.numbers)
-        if wanted:
-            yield batch.append_scores()
+@dataclass
+class _Work:
+    """A plan that is carried out: each part of its rows, wherever it is scored, gives its totals, which are added up.
 
+    `kept` are the rows with their scores that the result holds, `takers` are called with all of them; `warned` has
+    warnings by role.
+    """
 
-def _write_rows(
-    plan: Plan, totals: Totals, counter: RowCounter, warned: dict[str, str], writer: RunWriter, *, wanted: bool
-) -> Iterator[pa.RecordBatch]:
-    """Score and write the rows that are not written yet; yield all rows with their scores where these are wanted."""
-    plain = replace(plan, correction=None)
-    last, part = writer.last, Totals(plain)
-    for done in [*writer.parts, *filter(None, [last])]:
-        (part if done is last else totals).merge_bytes(done.state)
-        warned.update(done.warnings)
-        first = done.first or 0
-        for rows, scored in writer.read(done) if wanted or totals.corrected else ():
-            totals.correct(rows, scored, np.arange(first, first := first + len(rows), dtype=np.uint64))
-            if wanted:
-                yield rows
-    writer.warned, capped = warned, False
+    plan: Plan
+    destination: Destination
+    progress: Progress | None
+    tasks: Tasks | None
+    writer: RunWriter | None = None
+    kept: list[pa.RecordBatch] = field(default_factory=list)
+    takers: list[Callable[[pa.RecordBatch], object]] = field(default_factory=list)
+    warned: dict[str, str] = field(default_factory=dict)
 
-    def add(batch: Batch) -> Iterator[pa.RecordBatch]:
-        nonlocal part
-        writer.state = None  # until the totals and the rows are those of the same batches
-        part.add(batch.rows, batch.scored, batch.counted, batch.numbers)
-        totals.correct(batch.rows, batch.scored, batch.numbers)
+    def score(self) -> Result:
+        """Score all rows; the result has no run yet."""
+        started, totals, unmatched = time_ns(), Totals(self.plan), list[tuple[Unmatched, Unmatched]]()
+        output, keeps = self.destination.output, self.destination.keeps_rows
+        with ExitStack() as stack:
+            self.takers += [self.kept.append] if keeps else []
+            if output is not None:
+                self.takers.append(stack.enter_context(open_output(output, self.plan.output.schema)))
+            for part in self._score_parts():
+                if isinstance(part, Totals):
+                    totals.merge(part)
+                    continue
+                totals.merge_bytes(part.state)
+                self.warned = {**part.warnings, **self.warned}
+                unmatched += [] if part.unmatched is None else [part.unmatched]
+        result = summarise_run(merge_matches(self.plan, unmatched), totals, self.warned, started)
+        path = None if output is None else to_path(output)
+        path = path.resolve() if isinstance(path, Path) else path
+        return replace(result, output=path, batches=tuple(self.kept) if keeps else None)
+
+    def _score_parts(self) -> Iterator[Done | Totals]:
+        """What each part gives, in the order of the rows, where they have one."""
+        if isinstance(self.plan.base, Frame):
+            yield from score_frame_rows(self.plan.base, self.plan, self.progress)
+        elif self.tasks is not None:
+            yield from self.tasks.carry_out(self.progress, self.writer)
+        elif self.writer is not None and self.writer.tail is not None:
+            yield from self._score_behind(self.writer.tail)
+        else:
+            yield from add_up(self.plan, score_batches(self.plan, self._counter(), self.warned), self._pass_on)
+
+    def _pass_on(self, batch: Batch, _totals: Totals) -> bool:
+        """Give the rows to the takers; no part ends."""
+        if self.takers:
+            self._take(batch)
+        return False
+
+    def _score_behind(self, tail: Tail) -> Iterator[Totals]:
+        """The totals of the parts that are written, then those of the rows behind them, which the tail writes."""
+        totals = Totals(self.plan)
+        for done in [*tail.parts, *filter(None, [tail.last])]:
+            totals.merge_bytes(done.state)
+            self.warned.update(done.warnings)
+            first = done.first or 0
+            for rows, scored in tail.read(done) if self.takers or totals.corrected else ():
+                totals.correct(rows, scored, np.arange(first, first := first + len(rows), dtype=np.uint64))
+                for take in self.takers:
+                    take(rows)
+            if done.ended:
+                yield totals
+                totals = Totals(self.plan)
+
+        def put(batch: Batch, totals: Totals) -> bool:
+            return tail.add(self._take(batch), batch.scored, totals.to_bytes)
+
+        tail.warned, tail.state = self.warned, totals.to_bytes
+        batches = score_batches(self.plan, self._counter(), self.warned, tail.before)
+        yield from add_up(self.plan, _pass_scored(batches, tail), put, totals)
+
+    def _take(self, batch: Batch) -> pa.RecordBatch:
+        """The rows of a batch with their scores, which the takers get."""
         rows = batch.append_scores()
-        if writer.add(rows, batch.scored, part.to_bytes):
-            totals.merge(part)
-            part = Totals(plain)
-        if wanted:
-            yield rows
+        for take in self.takers:
+            take(rows)
+        return rows
 
-    for batch in score_batches(plan, counter, warned, writer.before):
+    def _counter(self) -> RowCounter:
+        remote = sum(metric.definition.remote for metric in self.plan.metrics)
+        return RowCounter(self.progress, self.plan.source.rows, remote)
+
+
+def _pass_scored(batches: Iterable[Batch], tail: Tail) -> Iterator[Batch]:
+    """The batches behind those that were scored before; where a cap is reached, no row that was not asked is kept."""
+    for batch in batches:
         if not batch.scored:
-            writer.skip(batch.rows)
+            tail.skip(batch.rows)
             continue
         rest = batch
-        if not capped and (capped := writer.started.capped()):
+        if not tail.ended and tail.started.capped():
             asked, rest = batch.cut_unasked()
-            yield from add(asked)
-            writer.end()
-        yield from add(rest)
-    totals.merge(part)
-
-
-def _collect(batches: Iterable[pa.RecordBatch], rows: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        rows.append(batch)
-        yield batch
+            tail.state = None
+            yield asked
+            tail.end()
+        tail.state = None  # until the totals and the rows are those of the same batches
+        yield rest

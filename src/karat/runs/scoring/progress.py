@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 
 Progress = Callable[[int, int | None], None]
 """Called with the number of finished rows and, where it is known, the number of all rows; from any thread."""
@@ -11,28 +12,32 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass
 class RowCounter:
-    """Counts finished rows, and reports them to `progress`.
+    """Counts finished rows, from any thread, and reports them to `progress`.
 
-    `reporters` metrics report each row of the batch in work: a row is finished when all of them have reported it.
+    `reporters` metrics report each row of what is in work: a row is finished when all of them have reported it. Rows
+    of finished batches and tasks that were not reported count too.
     """
 
     progress: Progress | None
     total: int | None
     reporters: int = 1
-    _finished: int = 0
+    finished: int = 0
     _reported: int = 0
+    _lock: Lock = field(default_factory=Lock)
 
     def advance(self, rows: int) -> None:
-        """One of the metrics has finished this many more rows of the batch."""
-        self._reported += rows
-        self.report(self._finished + self._reported // self.reporters)
+        """One of the metrics has finished this many more rows of what is in work."""
+        with self._lock:
+            self._reported += rows
+            self._report()
 
-    def finish_batch(self, rows: int) -> None:
-        """All metrics have finished a batch of this many rows."""
-        self._finished, self._reported = self._finished + rows, 0
-        self.report(self._finished)
+    def finish(self, rows: int, *, alone: bool = False) -> None:
+        """All metrics have finished a batch, or a task, of this many rows; `alone`: nothing else is in work."""
+        with self._lock:
+            self.finished += rows
+            self._reported = 0 if alone else max(0, self._reported - rows * max(1, self.reporters))
+            self._report()
 
-    def report(self, rows: int) -> None:
-        """So many rows are finished in all."""
+    def _report(self) -> None:
         if self.progress is not None:
-            self.progress(rows, self.total)
+            self.progress(self.finished + self._reported // max(1, self.reporters), self.total)

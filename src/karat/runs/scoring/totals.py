@@ -233,10 +233,8 @@ class Totals:
     def to_bytes(self) -> bytes:
         """The totals as bytes for `merge_bytes`: compressed, with a format number and a checksum.
 
-        `DataError` where people's labels correct values: that takes the scores of all rows in one process.
+        What people's labels correct is left out: it takes the scores of the rows, see `correct`.
         """
-        if self.corrected is not None:
-            raise DataError("values that people's labels correct are computed in one process, not from parts")
         stored = [] if self._ids is None else [self._ids.keys.tobytes()]
         clusters = self._clusters.state(stored)
         totals = [each.state(stored) for each in self.metrics.values()]
@@ -268,11 +266,13 @@ class Totals:
         self.n += about["n"]
 
     def merge(self, other: Totals) -> None:
-        """Add the totals of other rows, which are not to be used any longer."""
-        if self.n:
-            self.merge_bytes(other.to_bytes())
-        else:
-            self.__dict__ |= {**vars(other), "corrected": self.corrected}
+        """Add the totals of the rows that follow, which are not to be used any longer."""
+        if not self.n:
+            self.__dict__ |= vars(other)
+            return
+        self.merge_bytes(other.to_bytes())
+        if self.corrected is not None and other.corrected is not None:
+            self.corrected.merge(other.corrected)
 
     def _count(self, counted: Mapping[str, Mapping[str, int]]) -> None:
         for name, counts in counted.items():

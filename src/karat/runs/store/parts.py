@@ -4,7 +4,7 @@ The folder `rows` holds `part-000000.parquet` and so on, in the order of the row
 rows. A state, with what its rows add to the totals and the checksums of its files, is written last: where it exists and
 the files have these sizes, its part is complete.
 
-Parts are planned (`in_tasks`), so that any process may write them in any order, or follow one another (`in_order`).
+Parts are planned (`writer`), so that any process may write them in any order, or follow one another (`tail`).
 """
 
 from __future__ import annotations

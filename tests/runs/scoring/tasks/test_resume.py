@@ -9,7 +9,7 @@ from karat.errors import DataError
 from karat.runs.scoring import pipeline
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.task import score_part
-from karat.runs.store import in_tasks as store
+from karat.runs.store import writer as store
 from karat.runs.store.folders import partial_folder, run_folder
 
 METRICS = ["em", "bleu"]

@@ -16,8 +16,8 @@ from karat.core.metric.spec import parse
 from karat.judges import Judge
 from karat.models.testing.fake import FakeModel
 from karat.runs.columns.output import OutputColumns
-from karat.runs.store.in_order import open_in_order
 from karat.runs.store.manifest import Manifest, describe_metric
+from karat.runs.store.writer import open_writer
 
 pytestmark = pytest.mark.browser
 
@@ -97,10 +97,10 @@ def test_a_run_appears_and_grows_while_it_is_written(browser, served, folder, vi
     metric = parse("exact_match")
     manifest = Manifest("fresh", "2026-11-22T10:00:00+00:00", (describe_metric(metric, metric.spec),), {}, n=9)
     output, rows = OutputColumns.beside(pa.schema({"id": pa.int64()}), [metric]), Rows(np.ones((3, 1)))
-    with open_in_order(manifest, output, {}, resume=False) as writer:
+    with open_writer(manifest, output, {}, resume=False) as writer:
         for done in (3, 6):
-            writer.add(output.append(pa.record_batch({"id": [1, 2, 3]}), [rows]), [rows], bytes)
-            writer.flush()
+            writer.tail.add(output.append(pa.record_batch({"id": [1, 2, 3]}), [rows]), [rows], bytes)
+            writer.tail.flush()
             browser.until(f"({line} ?? '').includes('being written: {done} rows')", seconds=15)
     browser.until(f"{line}.includes('--resume')")
     assert browser.run("return document.querySelectorAll('tbody input:disabled').length") == 1

@@ -1,9 +1,9 @@
-"""The loop over the batches of one source: score each, in its order."""
+"""The loop over the batches of one source: score each, in its order, and add up what it gives."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -22,6 +22,7 @@ from karat.runs.columns.lengths import count_lengths, depends_on_length
 from karat.runs.scoring.plan import Plan, find_json_in_text
 from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.ahead import upload_ahead
+from karat.runs.scoring.totals import Totals
 
 NOT_ASKED = "not asked: "  # in the reason of a row where a cap is reached
 _SCORES = 1 << 22  # in a batch: those of 65,536 rows by 64 metrics, of more metrics those of fewer rows
@@ -110,7 +111,23 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
                     scored = complete_rows(plan.metrics, batch.columns, each.computed, plan.labels)
                 batch = replace(batch, scored=scored)
             yield batch
-            counter.finish_batch(len(batch.rows))
+            counter.finish(len(batch.rows), alone=True)
+
+
+def add_up(
+    plan: Plan, batches: Iterable[Batch], put: Callable[[Batch, Totals], bool], totals: Totals | None = None
+) -> Iterator[Totals]:
+    """The totals of each part of the rows; `put` gets each batch, and says whether a part ends with it.
+
+    `totals` are those of rows of the first part that were scored before.
+    """
+    totals = totals or Totals(plan)
+    for batch in batches:
+        totals.add(batch.rows, batch.scored, batch.counted, batch.numbers)
+        if put(batch, totals):
+            yield totals
+            totals = Totals(plan)
+    yield totals
 
 
 def _count(plan: Plan, columns: Mapping[str, pa.Array]) -> dict[str, Counter[str]]:

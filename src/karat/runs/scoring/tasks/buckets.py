@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-
 from karat.data.join.buckets import BUCKET_BYTES, MOST_BUCKETS, Bucket, HalfPart
 from karat.data.join.join import Joined
-from karat.data.join.match import Match, Unmatched
 from karat.data.source import group_parts
 from karat.data.storage.files import temporary_folder
-from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.tasks.engine import Engine, Failed
 from karat.runs.scoring.tasks.local import Processes, Threads
 from karat.runs.scoring.tasks.task import Recipe
@@ -76,13 +72,3 @@ def plan_buckets(joined: Joined, engine: Engine, task_rows: int) -> Buckets | No
         for part in group_parts(half.source.parts, task_rows)
     )
     return Buckets(buckets, dict(zip(count(number), halves, strict=False)))
-
-
-def merge_matches(plan: Plan, done: Iterable[Done]) -> Plan:
-    """The plan with the rows that had no partner in their buckets, where these were tasks."""
-    found = [each.unmatched for each in done if each.unmatched is not None]
-    if plan.joined is None or not found:
-        return plan
-    missing, unknown = (sum(side, Unmatched()) for side in zip(*found, strict=True))
-    match = Match(np.empty(0, np.int32), missing, unknown)
-    return replace(plan, joined=replace(plan.joined, match=lambda: match))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
-from time import time_ns
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -19,10 +18,7 @@ from karat.data.storage.validate import validate_source
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
-from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.engine import Engine
-from karat.runs.scoring.tasks.summary import summarise_run
-from karat.runs.scoring.totals import Totals
 
 if TYPE_CHECKING:
     from karat.runs.scoring.tasks.task import Recipe
@@ -108,17 +104,14 @@ def _find_ids(frame: Frame) -> str:
     return f"{found}; {', '.join(fitting)} may do" if fitting else f"{found}; there are: {', '.join(names)}"
 
 
-def score_rows_of(frame: Frame, plan: Plan, progress: Progress | None) -> Result:
-    """Score all rows of a frame by its engine."""
+def score_frame_rows(frame: Frame, plan: Plan, progress: Progress | None) -> Iterator[Done]:
+    """What comes back from all rows of a frame, which its engine scores."""
     remote = [metric.spec for metric in plan.metrics if metric.waits]
     if remote:
         raise SpecError(f"{', '.join(remote)} waits for another process: no engine scores it on a frame")
-    started, totals, warned = time_ns(), Totals(plan), dict[str, str]()
     counter = RowCounter(progress, frame.rows)
     from karat.runs.scoring.tasks.task import make_recipe  # noqa: PLC0415  (only for frames)
 
     for done in frame.work(make_recipe(plan, None)):
-        totals.merge_bytes(done.state)
-        warned = {**done.warnings, **warned}
-        counter.finish_batch(done.rows)
-    return summarise_run(plan, totals, warned, started)
+        yield done
+        counter.finish(done.rows)

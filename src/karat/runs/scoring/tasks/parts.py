@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 from pathlib import Path
-from threading import Lock
-from time import time_ns
 
 from karat.core.errors import DataError, JoinError, KaratError, SpecError
 from karat.data.join.parts import place_predictions
@@ -21,18 +19,14 @@ from karat.data.storage.files import temporary_folder
 from karat.runs.scoring.arguments import Destination
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter
-from karat.runs.scoring.provenance.models import count_usage, warn_capped
-from karat.runs.scoring.result import Result
-from karat.runs.scoring.tasks.buckets import Buckets, merge_matches, plan_buckets
+from karat.runs.scoring.tasks.buckets import Buckets, plan_buckets
 from karat.runs.scoring.tasks.engine import Engine, Failed
 from karat.runs.scoring.tasks.local import InTurn, Processes, Threads, find_engine
-from karat.runs.scoring.tasks.summary import summarise_run
 from karat.runs.scoring.tasks.task import Advance, Recipe, make_recipe
 from karat.runs.scoring.totals import Totals
 from karat.runs.store.folders import is_in_tasks, is_started
-from karat.runs.store.in_tasks import open_parts
-from karat.runs.store.manifest import Manifest
 from karat.runs.store.parts import Done, PartsFolder
+from karat.runs.store.writer import RunWriter
 
 TASK_ROWS = 1 << 20  # at most, in a task
 JUDGED_ROWS = 1 << 10  # in a task with a judge, whose rows wait for an endpoint
@@ -42,36 +36,45 @@ TASKS_A_WORKER = 4  # so that all are busy until the end
 
 
 @dataclass(frozen=True)
-class InParts:
-    """A plan that is carried out in tasks, by an engine."""
+class Tasks:
+    """A plan that is carried out in tasks, by an engine, at most `most_failed` of which may fail."""
 
     plan: Plan
     engine: Engine
-    max_failed_tasks: int
-    resume: bool
+    most_failed: int
 
-    def score(self, progress: Progress | None, manifest: Manifest | None) -> Result:
-        """Score all parts, and store the rows as a run where there is a manifest."""
-        parts = group_parts(self.plan.base.parts, self._task_rows())
-        predictions = self.plan.joined.halves[1].source.parts if self.plan.joined else ()
-        if manifest is None:
-            tasks = dict(enumerate(parts)) if self._buckets is None else self._buckets.buckets
-            return self._score(tasks, {}, progress, None)
-        with (
-            open_parts(manifest, self.plan.output.schema, parts, predictions, resume=self.resume) as run,
-            count_usage(self.plan.metrics, run.started),
-        ):
-            result = self._score(dict(enumerate(run.parts)), run.done, progress, run.folder)
-            if run.started.capped():
-                warn_capped(manifest.name)
-                return result
-            finished = run.finish(result.as_dict(), n=result.n, lengths=result.lengths)
-            return replace(result, run=finished)
+    @cached_property
+    def parts(self) -> Sequence[Part]:
+        """The rows of each task."""
+        return group_parts(self.plan.base.parts, self._task_rows())
+
+    @property
+    def predictions(self) -> Sequence[Part]:
+        """The parts of the predictions, where the rows are those of gold."""
+        return self.plan.joined.halves[1].source.parts if self.plan.joined else ()
+
+    def carry_out(self, progress: Progress | None, writer: RunWriter | None) -> Iterator[Done]:
+        """What comes back from each task, in the order of the rows; all rows of a failed one are unscored."""
+        done = dict[int, Done]() if writer is None else writer.done
+        parts: Mapping[int, Part] = dict(enumerate(self.parts if writer is None else writer.planned))
+        if writer is None and self._buckets is not None:
+            parts = self._buckets.buckets
+        left = {task: part for task, part in parts.items() if task not in done}
+        total, before = sum(part.rows for part in parts.values()), sum(each.rows for each in done.values())
+        counter = RowCounter(progress, total, finished=before)
+        for each in _in_order(parts, done, self._carry_out(left, counter, None if writer is None else writer.folder)):
+            if isinstance(each, Failed):
+                totals, rows = Totals(self.plan), parts[each.task].rows
+                totals.add_unscored(rows, f"its task failed: {each.error}")
+                yield Done(each.task, rows, totals.to_bytes())
+            else:
+                done[each.task] = replace(each, state=b"")
+                yield each
 
     @cached_property
     def _buckets(self) -> Buckets | None:
         """The tasks where gold is large; rows that are kept, judged, or may stay unscored go in gold's order."""
-        if self.plan.joined is None or self.max_failed_tasks or self._judged:
+        if self.plan.joined is None or self.most_failed or self._judged:
             return None
         return plan_buckets(self.plan.joined, self.engine, self._task_rows())
 
@@ -87,25 +90,8 @@ class InParts:
         each = ceil((self.plan.base.rows or 0) / (TASKS_A_WORKER * self.engine.workers))
         return max(LEAST_ROWS, min(TASK_ROWS, each))
 
-    def _score(
-        self, parts: Mapping[int, Part], done: dict[int, Done], progress: Progress | None, folder: PartsFolder | None
-    ) -> Result:
-        started, totals, warned = time_ns(), Totals(self.plan), dict[str, str]()
-        left = {task: part for task, part in parts.items() if task not in done}
-        counter = _Counter(
-            progress, sum(part.rows for part in parts.values()), sum(each.rows for each in done.values())
-        )
-        for each in _in_order(parts, done, self._carry_out(left, counter, folder)):
-            if isinstance(each, Failed):
-                totals.add_unscored(parts[each.task].rows, f"its task failed: {each.error}")
-            else:
-                done[each.task] = replace(each, state=b"")
-                totals.merge_bytes(each.state)
-                warned = {**each.warnings, **warned}
-        return summarise_run(merge_matches(self.plan, done.values()), totals, warned, started)
-
     def _carry_out(
-        self, tasks: Mapping[int, Part], counter: _Counter, folder: PartsFolder | None
+        self, tasks: Mapping[int, Part], counter: RowCounter, folder: PartsFolder | None
     ) -> Iterator[Done | Failed]:
         """What comes back, in any order; raises the error of a task where too many have failed."""
         failed, recipe = list[Failed](), make_recipe(self.plan, folder)
@@ -116,7 +102,7 @@ class InParts:
                     if self._buckets is not None and self.plan.joined is not None and isinstance(each.error, JoinError):
                         self.plan.joined.match()  # raises the error with the ids of all rows
                     failed.append(each)
-                    if len(failed) > self.max_failed_tasks:
+                    if len(failed) > self.most_failed:
                         raise _failure(failed, named) from each.error
                 else:
                     counter.finish(tasks[each.task].rows)
@@ -142,7 +128,7 @@ class InParts:
                 yield from self.engine.run(recipe, dict(zip(tasks, placed, strict=True)), advance)
 
 
-def plan_parts(plan: Plan, destination: Destination) -> InParts | None:
+def plan_tasks(plan: Plan, destination: Destination) -> Tasks | None:
     """How a plan is carried out in tasks; None where its rows are scored one after the other.
 
     A run that is continued goes on as it was started, in tasks or not. Raises `SpecError` where tasks are asked for, by
@@ -168,13 +154,13 @@ def plan_parts(plan: Plan, destination: Destination) -> InParts | None:
         return None
     if continued and not is_in_tasks(run):
         if wanted:
-            warnings.warn(f"run {run} was started without tasks, and goes on without: {wanted}", stacklevel=4)
+            warnings.warn(f"run {run} was started without tasks, and goes on without: {wanted}", stacklevel=5)
         return None
     groups = group_parts(plan.base.parts, TASK_ROWS)
     small = len(plan.base.parts) < 2 or sum(part.rows for part in groups) < LEAST_ROWS * (1 + len(groups))
     if small and not wanted:
         return None
-    return InParts(plan, engine, destination.max_failed_tasks, destination.resume)
+    return Tasks(plan, engine, destination.max_failed_tasks)
 
 
 def _why_not(plan: Plan, destination: Destination) -> str | None:
@@ -237,25 +223,3 @@ def _failure(failed: Sequence[Failed], parts: Mapping[int, Part]) -> KaratError:
         error.args = (f"{first.error} ({where})",)
         return error
     return DataError(f"{type(first.error).__name__}: {first.error} ({where})")
-
-
-class _Counter:
-    """Counts rows from any thread; those of a finished task that were not counted while it ran are added at its end."""
-
-    def __init__(self, progress: Progress | None, total: int, before: int) -> None:
-        self._counter, self._lock = RowCounter(progress, total), Lock()
-        self._running, self._finished = 0, before
-
-    def advance(self, rows: int) -> None:
-        with self._lock:
-            self._running += rows
-            self._report()
-
-    def finish(self, rows: int) -> None:
-        with self._lock:
-            self._finished += rows
-            self._running = max(0, self._running - rows)
-            self._report()
-
-    def _report(self) -> None:
-        self._counter.report(self._finished + self._running)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
 from karat.core import telemetry
+from karat.data.join.match import Match, Unmatched
 from karat.data.paths.known import find_tools
 from karat.runs.columns.lengths import read_lengths
 from karat.runs.scoring.plan import Plan
@@ -68,6 +71,15 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
     if telemetry.on():
         _trace_values(result, started)
     return result
+
+
+def merge_matches(plan: Plan, unmatched: Sequence[tuple[Unmatched, Unmatched]]) -> Plan:
+    """The plan with the rows of gold and of predictions that had no partner in their bucket of ids."""
+    if plan.joined is None or not unmatched:
+        return plan
+    missing, unknown = (sum(side, Unmatched()) for side in zip(*unmatched, strict=True))
+    match = Match(np.empty(0, np.int32), missing, unknown)
+    return replace(plan, joined=replace(plan.joined, match=lambda: match))
 
 
 def _trace_values(result: Result, started: int) -> None:

@@ -18,7 +18,7 @@ from karat.data.storage.validate import validate_source
 from karat.runs.columns.digest import Digests
 from karat.runs.scoring.plan import Nested, Plan
 from karat.runs.scoring.progress import RowCounter
-from karat.runs.scoring.tasks.batches import NOT_ASKED, Batch, score_batches
+from karat.runs.scoring.tasks.batches import NOT_ASKED, Batch, add_up, score_batches
 from karat.runs.scoring.totals import Totals
 from karat.runs.store.parts import Done, PartsFolder
 
@@ -148,11 +148,14 @@ def score_bucket(
 def _score(
     plan: Plan, task: int, advance: Advance | None, write: Callable[[Batch], None] | None = None
 ) -> tuple[Done, Totals]:
-    totals, warned = Totals(plan), dict[str, str]()
-    for batch in score_batches(plan, RowCounter(None, None), warned):
-        totals.add(batch.rows, batch.scored, batch.counted, batch.numbers)
+    warned = dict[str, str]()
+
+    def put(batch: Batch, _totals: Totals) -> bool:
         if write is not None:
             write(batch)
         if advance is not None:
             advance(len(batch.rows))
+        return False
+
+    (totals,) = add_up(plan, score_batches(plan, RowCounter(None, None), warned), put)
     return Done(task, totals.n, totals.to_bytes(), warned), totals
