@@ -159,13 +159,11 @@ def is_run_address(path: object) -> bool:
     return split_name(path)[0] is None and has_manifest(path.rstrip("/"))
 
 
-def find_run(name: str | Path) -> str | Path | None:
-    """The folder of a finished run by its name, or by the path or address of its folder; None where there is none."""
-    return find_folder(name)
+def find_run(name: str | Path, *, unfinished: bool = False) -> str | Path | None:
+    """The folder of a finished run by its name, or by the path or address of its folder; None where there is none.
 
-
-def find_folder(name: str | Path, *, unfinished: bool = False) -> str | Path | None:
-    """As `find_run`; with `unfinished` the folder that will hold a run which is not finished."""
+    With `unfinished` the folder that will hold a run which is not finished.
+    """
     if is_address(name):
         if not unfinished:
             return str(name).rstrip("/") if is_run_address(name) else None

@@ -106,7 +106,7 @@ class Manifest:
     Those of other columns on which the result rests, such as that of groups, are under `column NAME`. `n` is the number
     of rows, `models` the models that judges asked, with calls, tokens and costs, `lengths` how long the answers are
     beside their gold. `clusters_in` names the columns in which rows that belong together were looked for; what was
-    found is with the values. `files` has the checksums of the other files of the run. Older runs lack the last three.
+    found is with the values. `files` has the checksums of the other files of the run.
     """
 
     name: str

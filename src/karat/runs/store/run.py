@@ -38,7 +38,6 @@ from karat.runs.store.folders import (
     VALUES,
     answers_folder,
     explain_missing,
-    find_folder,
     find_run,
     lock_file,
     partial_folder,
@@ -249,7 +248,7 @@ def open_run(name: str | Path) -> Run:
     if (path := find_run(name)) is not None:
         manifest = replace(read_manifest(path), name=Path(path).absolute().name)  # it may be a link, a copy, or renamed
         return Run(path, manifest, read_values(join_path(path, VALUES), manifest.files.get(VALUES)))
-    folder = find_folder(name, unfinished=True)
+    folder = find_run(name, unfinished=True)
     if folder is None or not (run := open_unfinished(folder)).manifest.n:
         raise DataError(explain_missing(str(name)))
     return run

@@ -31,7 +31,7 @@ from karat.runs.store.folders import (
     written_folder,
 )
 from karat.runs.store.lock import lock
-from karat.runs.store.manifest import CODE, ENDPOINTS, Manifest, read_manifest, write_json, write_manifest
+from karat.runs.store.manifest import ENDPOINTS, Manifest, read_manifest, write_json, write_manifest
 from karat.runs.store.run import Run, open_run
 
 MOVED = "KARAT_MOVED_FROM"
@@ -137,7 +137,7 @@ def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str,
         f"{key}: {before.get(key)!r}; now {now.get(key)!r}"
         for before, now in arguments
         for key in dict.fromkeys([*before, *now])
-        if before.get(key) != now.get(key) and (key in before or not key.startswith(CODE))  # older versions lack it
+        if before.get(key) != now.get(key)
     ]
     if changes:
         problem = f"run {name} was started with other {'; '.join(changes)}"

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, ParamSpec, TypeVar
 from karat.core.errors import DataError
 from karat.data.json.objects import JsonObject, Printed
 from karat.data.storage.addresses import join_path
-from karat.data.storage.checksums import CHECKSUM, check_file, read_json, unseal
+from karat.data.storage.checksums import check_file, read_json, unseal
 from karat.data.storage.remote_files import exists
 from karat.runs.store.files import check_files
 from karat.runs.store.folders import (
@@ -37,7 +37,7 @@ Given = ParamSpec("Given")
 
 @dataclass
 class Verified(JsonObject):
-    """How many `files` of a run were read, and what is wrong with them; none is read of a run without checksums.
+    """How many `files` of a run were read, and what is wrong with them.
 
     `problems`: what is wrong.
     """
@@ -49,14 +49,12 @@ class Verified(JsonObject):
     printed: ClassVar = Printed(also=("state",))
 
     def __str__(self) -> str:
-        if not self.files:
-            return "cannot be verified: it was written by a version that kept no checksums"
         return "; ".join(self.problems) or f"{self.files} files, all as they were written"
 
     @property
-    def state(self) -> Literal["intact", "damaged", "no checksums"]:
-        """The state of the run; "no checksums": a version before them wrote it."""
-        return "no checksums" if not self.files else "damaged" if self.problems else "intact"
+    def state(self) -> Literal["intact", "damaged"]:
+        """The state of the run."""
+        return "damaged" if self.problems else "intact"
 
     def read(self, reader: Callable[Given, Found], *args: Given.args, **options: Given.kwargs) -> Found | None:
         """What a reader of a file gives; None where that is damaged."""
@@ -89,8 +87,9 @@ def _verify_finished(folder: str | Path, verified: Verified) -> None:
         return
     for name, written in manifest.files.items():
         verified.read(check_file, join_path(folder, name), written)
-    verified.files *= bool(manifest.files)
-    if not verified.problems and manifest.files:
+    if not manifest.files:
+        verified.problems.append(f"{join_path(folder, MANIFEST)} has no checksums of the other files")
+    if not verified.problems:
         checks = Verified(verified.name)  # of what is there besides, and of what the files hold
         checks.read(open_run, folder)
         for kind in (ROWS, STATISTICS):
@@ -103,17 +102,13 @@ def _verify_unfinished(folder: str | Path, verified: Verified) -> None:
     partial, parts = partial_folder(folder), PartsFolder(folder)
     sealed = [join_path(partial, MANIFEST), join_path(partial, PARTS), join_path(answers_folder(folder), SETTINGS)]
     for path in filter(exists, sealed):
-        if verified.read(_check_sealed, path) is False:
-            verified.files = 0
-            return
+        verified.read(_check_sealed, path)
     for task in parts.list_tasks():
         done = verified.read(parts.find, task)
         for name, written in (done.files if done else {}).items():
             verified.read(check_file, join_path(parts.written, name), written)
 
 
-def _check_sealed(path: str | Path) -> bool:
-    """Whether a JSON file has a checksum; `DataError` where that is of another content."""
-    content = read_json(path)
-    unseal(content, path)
-    return isinstance(content, dict) and CHECKSUM in content
+def _check_sealed(path: str | Path) -> None:
+    """Raise `DataError` for a JSON file with the checksum of another content."""
+    unseal(read_json(path), path)
