@@ -152,7 +152,7 @@ def test_runs_are_listed_and_removed(folder):
     for name in ("b", "a"):
         karat.score(TABLE, "em", run=name)
     stop("c")
-    assert {run.name for run in list_runs()} == {"a", "b"}
+    assert {run.name: run.state for run in list_runs()} == {"a": "finished", "b": "finished", "c": "stopped"}
     assert unfinished_runs() == ["c"]
     remove_run("a")
     remove_run("c")
