@@ -14,7 +14,7 @@ from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding, apply_holm
 from karat.runs.compare.flips import find_flips
 from karat.runs.labels.labels import Labels
-from karat.runs.match.match import Matched, match
+from karat.runs.match.match import How, Matched, match
 from karat.runs.match.parts import count_statistics, list_slices, read_parts
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths
@@ -75,19 +75,18 @@ def compare(
     """
     inference = Inference(confidence, seed)
     people = Labels.of(human, label_map)
-    people, on = (None, on) if people is None else people.split_on(on)
-    matched = match([a, b, *more], metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
-    return compare_matched(matched, inference, people, flipped)
+    how = How(by=by, cluster=cluster, human=people, common=common, allow_different=allow_different)
+    return compare_matched(match([a, b, *more], metrics, on, **how), inference, people, flipped)
 
 
 def compare_matched(matched: Matched, inference: Inference, people: Labels | None = None, flipped: int = 0) -> Compared:
-    """Compare systems whose rows are matched, as `compare` does."""
+    """Compare systems whose rows are matched, with `people`'s labels of them, as `compare` does."""
     runs, shared, rows = matched.runs, matched.metrics, matched.rows
     labels = None
     if people is not None:
         from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
 
-        labels = read_people(people, runs, shared, rows)
+        labels = read_people(matched, people)
     paired = _PairedRows(matched, labels)
     findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])
     return Compared(

@@ -11,9 +11,7 @@ from karat.runs.labels.choices import known_choices
 from karat.runs.labels.join import LabelledRows, no_estimate, why_not_corrected
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.reversal import describe_reversal
-from karat.runs.match.alignment import Alignment
-from karat.runs.match.labelled import label_rows
-from karat.runs.match.shared_metrics import SharedMetric
+from karat.runs.match.match import Matched
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
 from karat.stats.corrected.estimate import corrected_difference
@@ -67,20 +65,13 @@ class People:
         return corrected_difference(*sides, bounds=rows.bounds(metric), inference=inference, finite=rows.human.finite)
 
 
-def read_people(human: Labels, runs: Sequence[Run], metrics: Sequence[SharedMetric], rows: Alignment) -> People:
-    """The labels of each run's answers.
-
-    Raises `SpecError` where it is not known of which system labels are, or no column of ids matches the rows, and what
-    reading and matching raise.
-    """
-    choices = known_choices(metric.spec for metric in metrics)
-    labelled = label_rows(human, runs, rows, choices.values())
-    scored = [metric.by_run[0] for metric in metrics]
-    mapped = {} if human.label_map is not None else choices
-    reasons = [why_not_corrected(scored, each.labels, mapped) for each in labelled]
-    notes = [*_count(runs, labelled)]
+def read_people(matched: Matched, human: Labels) -> People:
+    """The labels of matched rows; raises what `why_not_corrected` raises."""
+    metrics, labelled = matched.metrics, matched.labelled
+    choices = {} if human.label_map is not None else known_choices(metric.spec for metric in metrics)
+    reasons = [why_not_corrected([each.by_run[0] for each in metrics], own.labels, choices) for own in labelled]
     known = {spec: reason for each in reasons for spec, reason in each.items()}
-    return People(labelled, known, notes, [run.name for run in runs])
+    return People(labelled, known, [*_count(matched.runs, labelled)], matched.names)
 
 
 def _count(runs: Sequence[Run], labelled: Sequence[LabelledRows]) -> Iterator[str]:

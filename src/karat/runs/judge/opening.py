@@ -14,18 +14,16 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.data.join.join import Joined, split_on
-from karat.data.json.raw import spell_ids
-from karat.data.open import open_source
 from karat.data.source import Source
 from karat.data.storage.addresses import is_file
-from karat.runs.columns.ids import find_id
 from karat.runs.columns.output import OutputColumns
 from karat.runs.columns.score_columns import fit_range
 from karat.runs.judge.votes import VOTES, RepeatedJudge, Votes, repeat
-from karat.runs.labels.choices import choices_by_spec, known_choices
-from karat.runs.labels.join import join_labels, why_not_corrected
+from karat.runs.labels.choices import choices_by_spec
+from karat.runs.labels.join import LabelledRows, join_labels, why_not_corrected
 from karat.runs.labels.labels import Labels
-from karat.runs.labels.table import LabelTable, match_labels, read_labels
+from karat.runs.labels.table import LabelTable
+from karat.runs.match.match import How, Matched, match
 from karat.runs.match.systems import add_named_columns, open_rows, open_system
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.progress import Progress
@@ -76,13 +74,12 @@ class ExaminationPlan:
 
 @dataclass(frozen=True)
 class Opened:
-    """Rows with scores; the labels of some, with the number of the row of each; the votes of judges, by spec.
+    """Rows with scores and the labels of some; the votes of judges, by spec.
 
     `own`: the columns of the rows that hold labels by people. `table`: the rows with all votes, where they were scored.
     """
 
-    run: Run
-    people: tuple[LabelTable, Array] | None
+    matched: Matched
     own: Sequence[str] = ()
     votes: Mapping[str, Votes] = field(default_factory=dict)
     table: pa.Table | None = None
@@ -97,7 +94,10 @@ def open_rated(system: Any, chosen: ExaminationPlan, human: Labels | None, progr
     if not chosen.scores:
         run = stored or add_named_columns(open_rows(system), chosen.metrics)
         if all(_holds(run, metric) for metric in chosen.metrics):
-            return _read_people(run, human, chosen.on)
+            human = human if human is None or human.system else replace(human, system=run.name or None)
+            own = [] if human is None else human.columns_of(run.schema.names)
+            how = How(by=chosen.by, cluster=chosen.cluster, human=human, scored=False)
+            return Opened(match([run], on=chosen.on if human and not own else None, **how), own)
     if not chosen.metrics:
         raise SpecError("which judges are asked, or metrics scored? metrics=['judge:NAME'] (-m judge:NAME)")
     return _score(stored or system, chosen, human, progress)
@@ -115,24 +115,6 @@ def _holds(run: Run, metric: Metric) -> bool:
     except SpecError:
         return False
     return True
-
-
-def _read_people(run: Run, human: Labels | None, on: str | None) -> Opened:
-    """The labels of a run's rows; `ColumnError`, with the nearest name, for a text that is neither column nor file."""
-    if human is None:
-        return Opened(run, None)
-    choices = list(known_choices(run.specs).values())
-    human = human if human.system else replace(human, system=run.name or None)
-    if own := human.columns_of(run.schema.names):
-        source = replace(open_source(run.read(own)), name=run.name)
-        labels = read_labels(source, on=None, label_map=human.label_map, columns=own, choices=choices)
-        return Opened(run, (labels, labels.rows - 1), own)
-    human.check_files(run.schema.names, run.name)
-    human, named = human.split_on(on)
-    on = named or find_id(run, run.manifest.mapping, run.joined_on)
-    labels = human.of_system(run.name).read(on, choices)
-    ids = spell_ids(run.column(on).combine_chunks(), f"{run.name}: column {on!r}")
-    return Opened(run, (labels, match_labels(labels, ids, run.name)))
 
 
 def _score(data: Any, chosen: ExaminationPlan, human: Labels | None, progress: Progress | None) -> Opened:
@@ -157,10 +139,11 @@ def _score(data: Any, chosen: ExaminationPlan, human: Labels | None, progress: P
     options: dict[str, Any] = {name: getattr(chosen, name) for name in ("where", "limit", "by", "cluster")}
     options["progress"] = progress
     result = score(source, repeated, map={**known, **(chosen.map or {})} or None, keep=True, **options)
-    table, people = result.table, None
-    if labels is not None:
+    table = result.table
+    matched = match([open_system(result)], by=chosen.by, cluster=chosen.cluster, scored=False)
+    if human is not None and labels is not None:
         at = table[LABEL].to_numpy().astype(np.int64)
-        people = labels.take(at), np.arange(len(at))
+        matched = replace(matched, labelled=[LabelledRows(np.arange(len(at)), labels.take(at), human)])
         table = table.set_column(table.schema.get_field_index(LABEL), LABEL, pa.array(labels.mean[at]))
     columns = OutputColumns.of_scored(result.table.schema, repeated).details
     votes = {
@@ -168,7 +151,7 @@ def _score(data: Any, chosen: ExaminationPlan, human: Labels | None, progress: P
         for metric, details in zip(repeated, columns, strict=True)
         if isinstance(function := metric.definition.function, RepeatedJudge)
     }
-    return Opened(open_system(result), people, own, votes, table)
+    return Opened(matched, own, votes, table)
 
 
 def _keep_labelled(

@@ -18,7 +18,6 @@ from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.data.storage.file_names import name_row
 from karat.judges.rubric import Rubric
-from karat.runs.columns.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.columns.score_columns import decode_numbers
 from karat.runs.judge.opening import ExaminationPlan, LabelMap, Opened, check_column
 from karat.runs.judge.praise import Beside
@@ -26,7 +25,6 @@ from karat.runs.judge.votes import Votes
 from karat.runs.labels.choices import check_label_map, choices_by_spec, parse_label_map
 from karat.runs.labels.table import read_labels
 from karat.runs.match.systems import TableInMemory
-from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Bounds
 from karat.stats.agreement.distance import MOST_CATEGORIES
@@ -146,21 +144,18 @@ def read_raters(opened: Opened, chosen: ExaminationPlan) -> Raters:
 
     Raises `SpecError` where there is nothing to compare, and `ColumnError` for a column that does not exist.
     """
-    run, people, votes = opened.run, opened.people, opened.votes
+    matched, votes = opened.matched, opened.votes
+    (run,), clusters = matched.runs, matched.clusters
     metrics = {metric.spec: metric for metric in chosen.metrics}
     specs = [run.manifest.metric(spec).spec for spec in metrics]
     if not metrics and not chosen.columns:
         specs = [spec for spec in run.specs if run.manifest.metric(spec).column not in opened.own]
-    cluster = find_clusters([run], chosen.cluster)
-    for name in filter(None, (chosen.by, cluster)):
-        check_group_column(run.schema, name, run.name)
     columns = [*(run.manifest.metric(spec).column for spec in specs), *chosen.columns]
-    needed = list(dict.fromkeys([*columns, *filter(None, (chosen.by, cluster))]))
-    kept = TableInMemory(Path(), run.manifest, table=run.read(needed))
-    labels, rows = (None, np.arange(len(kept.table))) if people is None else people
-    if labels is not None:
-        order = np.argsort(rows)  # the same figures in whatever order labels come
-        labels, rows = labels.take(order), rows[order]
+    kept = TableInMemory(Path(), run.manifest, table=run.read(list(dict.fromkeys(columns))))
+    labels, rows = None, np.arange(len(matched.rows))
+    for each in matched.labelled:
+        order = np.argsort(each.at)  # the same figures in whatever order labels come
+        labels, rows = each.labels.take(order), each.at[order]
     raters = {spec: _read_rater(kept, spec, metrics.get(spec), rows, votes.get(spec)) for spec in specs}
     choices = [each.choices for each in raters.values() if each.choices]
     for name in chosen.columns:
@@ -169,7 +164,6 @@ def read_raters(opened: Opened, chosen: ExaminationPlan) -> Raters:
         found = "no scores" if not raters else "no second score and no labels by people"
         remedy = "a column of scores (--column), a scored metric (-m) or people's labels (--human)"
         raise SpecError(f"{run.name}: agreement is of two raters, found {found}: name {remedy}, or ask a judge (--ask)")
-    part = kept.table.take(pa.array(rows))
     return Raters(
         run=run,
         rows=rows,
@@ -178,12 +172,10 @@ def read_raters(opened: Opened, chosen: ExaminationPlan) -> Raters:
         annotators=() if labels is None else labels.annotators,
         choices={} if labels is None else labels.choices,
         weights=None if labels is None or labels.probabilities is None else 1 / labels.probabilities,
-        cluster=cluster,
-        keys=None if cluster is None else cluster_keys(part[cluster].combine_chunks()),
-        slices={} if chosen.by is None else dict(
-            sorted(group_rows(part[chosen.by].combine_chunks(), set(), chosen.by).items())
-        ),
-    )  # fmt: skip
+        cluster=None if clusters is None else clusters.about.column,
+        keys=None if clusters is None else clusters.keys[rows],
+        slices={} if matched.slices is None else dict(sorted(matched.slices.split(rows))),
+    )
 
 
 def _read_rater(run: Run, spec: str, metric: Metric | None, rows: Array, votes: Votes | None) -> Rater:

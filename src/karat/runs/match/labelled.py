@@ -36,6 +36,8 @@ def labels_by_run(labels: Labels, runs: Sequence[Run]) -> list[Labels]:
 
 def _label(labels: Labels, run: Run, at: int, rows: Alignment, choices: Sequence[Mapping[str, float]]) -> LabelledRows:
     columns = labels.columns_of(run.schema.names)
+    if not columns:
+        labels.check_files(run.schema.names, run.name)
     if rows.by == ORDER and not columns:
         raise unidentified(run, rows)
     key = rows.columns[at] if rows.columns else rows.by

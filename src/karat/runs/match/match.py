@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
@@ -11,9 +11,13 @@ import pyarrow as pa
 from karat.core.errors import DataError, JoinError
 from karat.data.roles import singular
 from karat.runs.columns.ids import show_column
+from karat.runs.labels.choices import known_choices
+from karat.runs.labels.join import LabelledRows
+from karat.runs.labels.labels import Labels
 from karat.runs.match.alignment import ORDER, Alignment, align_by
 from karat.runs.match.contradictions import Contradiction, find_contradictions
 from karat.runs.match.keys import Key, Keys, align, counts_rows
+from karat.runs.match.labelled import label_rows
 from karat.runs.match.row_groups import RowClusters, Slices, read_clusters, read_column, read_slices
 from karat.runs.match.shared_metrics import (
     SharedMetric,
@@ -30,15 +34,17 @@ _ALLOW = "compare them anyway with allow_different (--allow-different)"
 
 @dataclass(frozen=True)
 class Matched:
-    """The runs of systems, the metrics that all share, and their paired rows.
+    """The runs of systems, the metrics that all share, their paired rows, and what people say of these.
 
-    `clusters` are rows that are not independent, `slices` the groups of rows to look at by themselves; both are in the
-    order of `rows.read`. `notes` say how rows were paired, what is left out, and what differs between the systems.
+    `labelled` has people's labels of each system's answers; it is empty where there are none. `clusters` are rows that
+    are not independent, `slices` the groups of rows to look at by themselves. All are in the order of `rows.read`.
+    `notes` say how rows were paired, what is left out, and what differs between the systems.
     """
 
     runs: Sequence[Run]
     metrics: Sequence[SharedMetric]
     rows: Alignment
+    labelled: Sequence[LabelledRows] = ()
     clusters: RowClusters | None = None
     slices: Slices | None = None
     notes: Sequence[str] = ()
@@ -58,28 +64,31 @@ class How(TypedDict, total=False):
 
     by: str | None
     cluster: str | None
+    human: Labels | None
     common: bool
     allow_different: bool | None
     scored: bool
 
 
 def match(systems: Sequence[System], metrics: Metrics = (), on: str | None = None, **how: Unpack[How]) -> Matched:
-    """Open systems, pair their rows as `align` does, and check that they may be compared.
+    """Open systems, pair their rows as `align` does, check that they may be compared, and join people's labels.
 
-    The rows of a single system stay in their order, also where no column tells them apart. `by` is the column of the
+    The rows of a single system stay in their order, also where no column tells them apart. `human` are labels of the
+    systems' answers, joined by what pairs the rows; with them `on` may be LEFT=RIGHT. `by` is the column of the
     slices; `cluster` that of the clusters, by default the one that `find_clusters` finds, and "none" for none.
     `common`: pair the rows that all systems have, where some have more. Without `scored`, which is True by default,
     metrics are not needed, and not compared. `allow_different`: what would be an error is a note, but
     not where rows are paired by a key that nobody named and another key pairs the same questions and gold. With None
     it is a note too, but not where most rows differ and the key only counts them.
 
-    Raises what opening, `share_metrics` and `align` raise; `JoinError` where paired rows have other questions or gold,
-    and another key agrees; `DataError` for a metric with different signatures or other code, for different gold, where
-    no gold says that the rows are the same, and most have another question, and for too many slices; `ColumnError` for
-    a column of slices or clusters that is not there.
+    Raises what opening, `share_metrics`, `align` and `label_rows` raise; `JoinError` where paired rows have other
+    questions or gold, and another key agrees; `DataError` for a metric with different signatures or other code, for
+    different gold, where no gold says that the rows are the same, and most have another question, and for too many
+    slices; `ColumnError` for a column of slices or clusters that is not there.
     """
     wanted, scored, common = list_specs(metrics), how.get("scored", True), how.get("common", False)
-    allow_different, by = how.get("allow_different", False), how.get("by")
+    allow_different, by, human = how.get("allow_different", False), how.get("by"), how.get("human")
+    human, on = (None, on) if human is None else human.split_on(on)
     runs = open_systems(systems, wanted, scored=scored)
     shared = share_metrics(runs, wanted) if scored else []
     rows = align(runs, on, common=common)
@@ -99,12 +108,19 @@ def match(systems: Sequence[System], metrics: Metrics = (), on: str | None = Non
         if each.remedy and allow_different is False:
             raise DataError(f"{each.problem}. {each.remedy}, or {_ALLOW}")
         notes.append(each.problem)
+    labelled = () if human is None else label_rows(human, runs, rows, _find_choices(runs, shared))
     clusters = read_clusters(runs, rows, how.get("cluster"))
     slices = None if by is None else read_slices(runs, rows, by)
     about = [*(run.note for run in runs if run.note), *([str(clusters.about)] if clusters else [])]
     if len(runs) > 1:
         about = [*_note_pairing(runs, rows), *about, *(_note_metrics(runs, shared) if scored else ())]
-    return Matched(runs, shared, rows, clusters, slices, (*about, *notes))
+    return Matched(runs, shared, rows, labelled, clusters, slices, (*about, *notes))
+
+
+def _find_choices(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> list[Mapping[str, float]]:
+    """The labels and scores of the judges among the metrics, else among all that were scored."""
+    found = known_choices(each.spec for each in shared) or known_choices(spec for run in runs for spec in run.specs)
+    return list(found.values())
 
 
 def _note_pairing(runs: Sequence[Run], rows: Alignment) -> Iterator[str]:

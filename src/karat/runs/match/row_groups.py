@@ -22,7 +22,7 @@ class Slices:
     labels: Sequence[str]
     codes: Array
 
-    def split(self, rows: slice) -> Iterator[tuple[str, Array]]:
+    def split(self, rows: slice | Array) -> Iterator[tuple[str, Array]]:
         """The rows of each slice among these."""
         codes = self.codes[rows]
         ends = np.cumsum(np.bincount(codes, minlength=len(self.labels)))[:-1]

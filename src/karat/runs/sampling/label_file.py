@@ -18,7 +18,8 @@ from karat.runs.labels.layout import PROBABILITY, read_entries
 from karat.runs.labels.rows_to_label import BESIDE
 from karat.runs.labels.shown import ROLES, check_columns, check_shown, find_role, run_columns, title_columns
 from karat.runs.labels.systems import SYSTEM
-from karat.runs.sampling.labelled_systems import LabelledSystems
+from karat.runs.match.match import Matched
+from karat.runs.sampling.labelled_systems import find_drawn, name_systems
 from karat.runs.store.run import Run
 
 
@@ -32,7 +33,7 @@ class _Line:
     annotator: str | None = None
 
 
-def tabulate(systems: LabelledSystems, drawn: Array, chances: Array, show: Sequence[str]) -> pa.Table:
+def tabulate(systems: Matched, drawn: Array, chances: Array, show: Sequence[str]) -> pa.Table:
     """Earlier labels, then the answers without one: of earlier rows, and of the rows in `drawn`.
 
     `chances`, shape (n,), are the probabilities with which each row was drawn, over all rounds. `show` names the
@@ -40,7 +41,7 @@ def tabulate(systems: LabelledSystems, drawn: Array, chances: Array, show: Seque
     """
     lines = list(_earlier_lines(systems))
     several, there = len(systems.runs) > 1, {(line.row, line.system) for line in lines}
-    rows = [*(np.flatnonzero(systems.drawn).tolist() if several else ()), *drawn.tolist()]
+    rows = [*(np.flatnonzero(find_drawn(systems)).tolist() if several else ()), *drawn.tolist()]
     blank = (_Line(system, row) for row in rows for system in range(len(systems.runs)) if (row, system) not in there)
     lines += blank
     columns = {"label": pa.array([line.label for line in lines], pa.string())}
@@ -55,7 +56,7 @@ def tabulate(systems: LabelledSystems, drawn: Array, chances: Array, show: Seque
     return table
 
 
-def write_labels(table: pa.Table, output: str | Path, systems: LabelledSystems, human: Any) -> None:
+def write_labels(table: pa.Table, output: str | Path, systems: Matched, human: Any) -> None:
     """Write the table; `DataError` where it would replace a run's rows, or labels that are not in it."""
     check_output(output, table.schema)
     for run in systems.runs:
@@ -64,8 +65,8 @@ def write_labels(table: pa.Table, output: str | Path, systems: LabelledSystems, 
     write(table.to_batches(), table.schema, output)
 
 
-def _earlier_lines(systems: LabelledSystems) -> Iterator[_Line]:
-    for system, each in enumerate(systems.labelled or ()):
+def _earlier_lines(systems: Matched) -> Iterator[_Line]:
+    for system, each in enumerate(systems.labelled):
         labels = each.labels
         names = {score: name for name, score in labels.choices.items()}
         for at, person in np.argwhere(~np.isnan(labels.scores)).tolist():
@@ -74,12 +75,12 @@ def _earlier_lines(systems: LabelledSystems) -> Iterator[_Line]:
             yield _Line(system, int(each.at[at]), names.get(score, str(score).removesuffix(".0")), who)
 
 
-def _read_shown(systems: LabelledSystems, lines: list[_Line], show: Sequence[str]) -> pa.Table:
+def _read_shown(systems: Matched, lines: list[_Line], show: Sequence[str]) -> pa.Table:
     """The id of each line, and the columns that a person needs to see, titled as in the first run."""
-    rows = systems.matched.rows
+    rows = systems.rows
     found = [_find_shown(run, key, show) for run, key in zip(systems.runs, rows.columns, strict=True)]
     columns = {column: role if role in ROLES else find_role(column) for role, column in found[0].items()}
-    titled = title_columns(columns, [run.name for run in systems.runs])
+    titled = title_columns(columns, systems.names)
     titles = {role: titled[column] for role, column in found[0].items()}
     titles = {role: ROLES.get(role, f"shown {title}") if title in BESIDE else title for role, title in titles.items()}
     parts = []
@@ -91,7 +92,9 @@ def _read_shown(systems: LabelledSystems, lines: list[_Line], show: Sequence[str
     try:
         table = pa.concat_tables(parts, promote_options="permissive")
     except pa.ArrowTypeError as error:
-        raise ColumnError(f"{systems.name}: columns of the same type are expected in all systems: {error}") from None
+        raise ColumnError(
+            f"{name_systems(systems)}: columns of the same type are expected in all systems: {error}"
+        ) from None
     return table.take(pa.array(np.argsort(np.argsort([line.system for line in lines], kind="stable"), kind="stable")))
 
 
@@ -108,17 +111,17 @@ def _find_shown(run: Run, on: str, show: Sequence[str]) -> dict[str, str]:
     return {role: name for role, name in roles.items() if name != on}
 
 
-def _refuse_losing_labels(output: Path, systems: LabelledSystems) -> None:
+def _refuse_losing_labels(output: Path, systems: Matched) -> None:
     """Raise `DataError` where the file that would be replaced holds labels that were not passed on."""
     if not output.is_file():
         return
     for system, run in enumerate(systems.runs):
         name = run.name if len(systems.runs) > 1 else None
         try:
-            there = read_entries(output, systems.matched.rows.by, (), name)[0]["id"]
-        except ColumnError:  # it is not a table of labels
+            there = read_entries(output, systems.rows.by, (), name)[0]["id"]
+        except ColumnError:  # it is no table of labels
             return
-        kept = pa.array([], there.type) if systems.labelled is None else systems.labelled[system].labels.ids
+        kept = pa.array([], there.type) if not systems.labelled else systems.labelled[system].labels.ids
         lost = there.filter(pc.invert(pc.is_in(there, kept)))
         if len(lost):
             problem = f"{output} holds labels of {len(lost)} rows, such as {lost[0].as_py()!r}, and would be replaced"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from karat.runs.labels.choices import known_choices
 from karat.runs.labels.labels import Labels
-from karat.runs.match.labelled import label_rows
 from karat.runs.match.match import match
 from karat.runs.match.systems import Metrics, System, list_specs, open_system
 from karat.stats.corrected.label_count import LabelCount, count_labels, count_labels_from_pilot
@@ -51,10 +49,8 @@ def plan_labels_from_pilot(
 
     Raises `DataError` for labels that do not vary, and what `karat.Labels.read` raises.
     """
-    people, own = pilot.split_on(on)
-    matched = match([system], metrics, own)
-    (run,), clusters = matched.runs, matched.clusters
-    (rows,) = label_rows(people, [run], matched.rows, known_choices(run.specs).values())
+    matched = match([system], metrics, on, human=pilot)
+    (run,), (rows,), clusters = matched.runs, matched.labelled, matched.clusters
     keys = None if clusters is None else clusters.keys
     judged = {each.spec: rows.judged(run.scores(each.spec), keys) for each in matched.metrics}
     return {spec: count_labels_from_pilot(each, width, confidence=confidence) for spec, each in judged.items()}

@@ -14,9 +14,17 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.runs.columns.groups import cluster_keys
 from karat.runs.labels.labels import Labels
+from karat.runs.match.match import Matched
 from karat.runs.match.systems import Metrics, System, list_specs
 from karat.runs.sampling.label_file import tabulate, write_labels
-from karat.runs.sampling.labelled_systems import LabelledSystems, label_systems
+from karat.runs.sampling.labelled_systems import (
+    contrast_systems,
+    find_drawn,
+    find_probabilities,
+    judge_systems,
+    label_systems,
+    name_systems,
+)
 from karat.stats.corrected.allocation import (
     add_rounds,
     disagreeing,
@@ -105,16 +113,17 @@ def label_next(
     wanted = list_specs(metrics)
     scored = bool(wanted) or by != "uniform"
     rows = label_systems(several, wanted, on, human, scored=scored)
-    earlier = np.flatnonzero(rows.drawn)
-    free = ~rows.drawn
+    free = ~find_drawn(rows)
+    earlier = np.flatnonzero(~free)
     if count > free.sum():
-        raise DataError(f"{rows.name}: {count} rows to label expected, found {free.sum()} without a label")
-    strata = None if slices is None else cluster_keys(rows.matched.column(slices)).astype(np.int64)
+        raise DataError(f"{name_systems(rows)}: {count} rows to label expected, found {free.sum()} without a label")
+    strata = None if slices is None else cluster_keys(rows.column(slices)).astype(np.int64)
     expected = _expect(rows, by, strata)
-    chances = probabilities_of(expected.error, count, free, most=share_of_round(len(earlier), count, len(rows)))
+    chances = probabilities_of(expected.error, count, free, most=share_of_round(len(earlier), count, len(free)))
     drawn = draw_rows(np.where(free, chances, 0.0), seed, strata)
-    known = np.full(len(rows), len(earlier) / len(rows)) if rows.probabilities is None else rows.probabilities
-    chances[earlier], chances[drawn] = add_rounds(known[earlier], chances[drawn], len(rows))
+    known = find_probabilities(rows)
+    known = np.full(len(free), len(earlier) / len(free)) if known is None else known
+    chances[earlier], chances[drawn] = add_rounds(known[earlier], chances[drawn], len(free))
     table = tabulate(rows, drawn, chances, show)
     if output is not None:
         write_labels(table, output, rows, None if human is None else human.source)
@@ -126,7 +135,7 @@ def label_next(
         missing=table["label"].null_count - count * len(rows.runs),
         worth=None if each is None else count * each,
         known=expected.known,
-        notes=rows.matched.notes,
+        notes=rows.notes,
     )
 
 
@@ -159,25 +168,25 @@ class _Expected:
         )
 
 
-def _expect(rows: LabelledSystems, by: By, strata: Array | None) -> _Expected:
+def _expect(rows: Matched, by: By, strata: Array | None) -> _Expected:
     """The error that is to be expected of the judge in each row: of several differences, of all together."""
     if (by == "slice") != (strata is not None):
         raise SpecError("by='slice' needs a column of slices" if strata is None else f"by={by!r} does not use slices")
     if by == "uniform":
-        same = np.ones(len(rows))
+        same = np.ones(len(rows.rows))
         return _Expected(same, same, same, known=False)
     named = ", ".join(metric.spec for metric in rows.metrics)
     if (by == "disagreement") != (len(rows.metrics) > 1):
         needed = "two metrics or more" if by == "disagreement" else "one metric"
         raise SpecError(f"by={by!r} needs {needed}, found {named}: -m SPEC (metrics=) says which")
-    contrasts = [rows.contrasts(metric) for metric in rows.metrics]
+    contrasts = [contrast_systems(rows, metric) for metric in rows.metrics]
     labelled = int((~np.isnan(sum(each.labels for each in contrasts[0]))).sum())
     if by == "active" and labelled < _LEAST:
         where = " in all systems" if len(rows.runs) > 1 else ""
         problem = f"learns from {_LEAST} labels or more (human=), found {labelled}{where}: label a uniform round first"
         raise SpecError(f"by='active' {problem}")
     if by in {"active", "slice"}:
-        first, *others = rows.judged(rows.metrics[0])
+        first, *others = judge_systems(rows, rows.metrics[0])
         groups: list[Array | None] = [strata] * len(contrasts[0])
         if strata is None and others:
             groups = [group_pairs(first.filled, each.filled) for each in others]
@@ -214,8 +223,8 @@ def _disagree(contrasts: Sequence[Sequence[Judged]]) -> Array:
     )
 
 
-def _doubt(rows: LabelledSystems) -> Array:
+def _doubt(rows: Matched) -> Array:
     """The error to expect of a score or of differences from the first, if scores are probabilities of a good label."""
     metric = rows.metrics[0]
-    first, *others = (uncertain(each.scores, metric.scale.bounds) for each in rows.judged(metric))
+    first, *others = (uncertain(each.scores, metric.scale.bounds) for each in judge_systems(rows, metric))
     return _together([part for other in others for part in (first, other)] or [first])

@@ -13,7 +13,7 @@ from karat.data.join.join import split_on
 from karat.runs.compare.compare import compare_matched
 from karat.runs.compare.rank import rank_matched
 from karat.runs.labels.labels import Labels
-from karat.runs.match.match import match
+from karat.runs.match.match import How, match
 from karat.runs.match.shared_metrics import share_metrics
 from karat.runs.match.systems import Metrics, System, list_specs, open_systems
 from karat.runs.store.run import Run
@@ -84,11 +84,12 @@ def report(
     if len(runs) == 1 and on is not None and human is None:
         raise SpecError("on is for comparing runs, and for labels by people (human, --human)")
     people = Labels.of(human, label_map)
-    labels, key = (None, on) if people is None else people.split_on(on)
+    labels = None if people is None else people.split_on(on)[0]
     inference = _inference(runs, confidence, seed)
-    paired_by = key if len(runs) > 1 else None
-    matched = match(runs, wanted, paired_by, by=by, cluster=cluster, allow_different=allow_different)
-    compared = compare_matched(matched, inference, labels) if len(runs) > 1 else None
+    several = len(runs) > 1
+    how = How(by=by, cluster=cluster, human=people if several else None, allow_different=allow_different)
+    matched = match(runs, wanted, on if several else None, **how)
+    compared = compare_matched(matched, inference, labels) if several else None
     ranked = rank_matched(replace(matched, slices=None), inference) if len(runs) > 2 else None
     joined = (matched.rows.by, (labels and labels.on) or matched.rows.by) if compared else on and split_on(on)
     content = Content(matched, inference, redaction, compared, ranked, labels, joined or None, by)
