@@ -22,7 +22,7 @@ import numpy as np
 import karat
 from karat import Governor, Judge
 from karat.models.testing.fake import FakeModel
-from karat.runs.judge.examination import Examined
+from karat.runs.judge.figures import Examined
 from karat.stats.reliability.calibration import calibrate
 from karat.stats.value import Estimate
 

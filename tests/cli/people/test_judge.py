@@ -67,3 +67,14 @@ def test_one_rater_is_refused(files):
     shown = run("rows.csv", "--column", "id")
     assert shown.exit_code == 2
     assert "agreement is of two raters" in shown.output
+
+
+def test_the_tables_are_written_to_files(files):
+    shown = run(*COMMAND, "-o", "found.md", "-o", "found.csv")
+    assert shown.exit_code == 0, shown.output
+    assert "| judge | people | accuracy | 0.9000 | 0.7695 to" in Path("found.md").read_text()
+    with Path("found.csv").open(newline="") as file:
+        kappa = next(row for row in csv.DictReader(file) if row["figure"] == "cohen_kappa")
+    assert float(kappa["value"]) == pytest.approx(0.8)
+    assert "labels.csv" in run(*COMMAND, "-o", "labels.csv").output
+    assert Path("labels.csv").read_text().startswith("id,label")

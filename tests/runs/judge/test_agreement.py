@@ -359,3 +359,21 @@ def test_a_score_that_falls_as_labels_rise_is_named():
 def test_what_cannot_be_compared_is_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         karat.examine(pd.DataFrame(ROWS), **arguments)
+
+
+def test_an_examination_is_written_as_tables(tmp_path):
+    people = {"id": ROWS["id"], "annotator1": ADA, "annotator2": BOB}
+    found = karat.examine(ROWS, columns=["judge"], human=people, on="id", by="topic")
+    for ending in ("md", "tex", "html", "csv", "json"):
+        found.save(tmp_path / f"found.{ending}")
+    kappa = found.pair("judge").figures["cohen_kappa"]
+    shown = (tmp_path / "found.md").read_text()
+    assert f"Cohen's kappa | {kappa.value:.4f} | {kappa.low:.4f} to {kappa.high:.4f} | {kappa.n} |" in shown
+    assert "judge (down) by people (across)" in shown
+    assert found.judges[0].sentences[0].split(" [")[0] in shown
+    assert f"s kappa & {kappa.value:.4f} & {kappa.low:.4f} to" in (tmp_path / "found.tex").read_text()
+    rows = pd.read_csv(tmp_path / "found.csv")
+    own = rows[(rows["figure"] == "cohen_kappa") & (rows["first"] == "judge") & rows["slice"].isna()]
+    assert own["low"].tolist() == [kappa.low]
+    assert json.loads((tmp_path / "found.json").read_text()) == json.loads(json.dumps(found.as_dict()))
+    assert (tmp_path / "found.html").read_text().count("<table") == len(found.tables())

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options import scoring
-from karat.cli.options.completion import COLUMN, DATA, FILE, ROWS, SCORED
+from karat.cli.options.completion import COLUMN, DATA, FILE, OUT, ROWS, SCORED
 from karat.cli.options.models import ModelOptions, ask_models, model_options
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, label_options
+from karat.cli.options.tables import TableFiles
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -59,6 +60,10 @@ if TYPE_CHECKING:
 @click.option("--calibration", type=FILE, help="Say whether a kept calibration still holds for the judges.")
 @click.option("--keep-calibration", type=FILE, help="With --human: write how the judges compare with people.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option(
+    "-o", "--output", "outputs", type=OUT, multiple=True,
+    help="Also write it to this file: .md, .tex (the coefficients), .html, .json, .csv, .parquet, …",
+)  # fmt: skip
 @scoring.confidence_option("Of the intervals.")
 @click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of a threshold's bootstrap.")
 @model_options
@@ -68,6 +73,7 @@ def judge(
     metrics: tuple[str, ...],
     keep_calibration: str | None,
     as_json: bool,
+    outputs: tuple[str, ...],
     people: LabelOptions,
     asking: ModelOptions,
     **options: Any,
@@ -88,6 +94,7 @@ def judge(
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if keep_calibration is not None and not people.human:
         raise click.UsageError("--keep-calibration compares judges with people: --human names their labels")
+    TableFiles(outputs, percent=False, plus_minus=False, label="").check(system, *people.human)
     asks = bool(options["ask"] or options["rewordings"])
     if asks and not metrics:
         raise click.UsageError("--ask and --reword ask the judges that -m names: -m judge:NAME")
@@ -99,7 +106,7 @@ def judge(
     from karat.runs.judge.examine import examine  # noqa: PLC0415  (heavy)
 
     if not asks:
-        _show(examine(system, metrics, **options), system, keep_calibration, as_json=as_json)
+        _show(examine(system, metrics, **options), system, keep_calibration, outputs, as_json=as_json)
         return
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.data.open import open_source  # noqa: PLC0415
@@ -118,7 +125,7 @@ def judge(
         return
     with _asking(parsed, asking, same) as chosen, scoring.progress_bar() as progress:
         found = examine(data, chosen, progress=progress, **options)
-    _show(found, system, keep_calibration, as_json=as_json)
+    _show(found, system, keep_calibration, outputs, as_json=as_json)
 
 
 @contextmanager
@@ -131,7 +138,11 @@ def _asking(metrics: Sequence[Metric], asking: ModelOptions, same: Any) -> Itera
         click.echo(f"warning: {warning.message}", err=True)
 
 
-def _show(found: Examination, system: str, keep_calibration: str | None, *, as_json: bool) -> None:
+def _show(
+    found: Examination, system: str, keep_calibration: str | None, outputs: Sequence[str], *, as_json: bool
+) -> None:
+    for output in outputs:
+        found.save(output)
     if keep_calibration is not None:
         found.save_calibration(keep_calibration)
     if as_json:

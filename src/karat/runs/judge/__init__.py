@@ -3,6 +3,6 @@
 `examine` is the function behind `karat judge`, `examination` what it returns. `raters` reads scores and people's labels
 of the same rows; `asking` asks judges again, with the prompts of `rewordings`, and `votes` holds their replies.
 `people` compares a score with people, where `praise` defines false praise and false blame; `reliability` has noise,
-bias for place, length and author, and rewordings; `coefficients` are of two raters. `kept_calibration` stores how a
-judge compared with people. All figures come from `karat.stats`. Open `examine.py` first.
+bias for place, length and author, and rewordings; `figures` and `sentences` say what was found. `kept_calibration`
+stores how a judge compared with people. All figures come from `karat.stats`. Open `examine.py` first.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -12,33 +12,20 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
-from karat.core.metric.metric import Metric
 from karat.data.json.objects import JsonObject, Printed, to_json
 from karat.runs.compare.scored_rows import name_rows, read_texts
-from karat.runs.judge.coefficients import MeasurementLevel
-from karat.runs.judge.kept_calibration import KeptCalibration, save_calibrations
+from karat.runs.judge.figures import Examined, RaterPair, list_rows, list_tables
+from karat.runs.judge.kept_calibration import save_calibrations
 from karat.runs.judge.people import HumanAgreement
 from karat.runs.judge.raters import Rater, Raters
-from karat.runs.judge.reliability import Bias, Noise, Position, Replies, Rewordings
-from karat.stats.agreement.confusion import Confusion
-from karat.stats.value import Estimate, spell
+from karat.runs.table.document import Document
+from karat.runs.table.markdown import escape_markdown, markdown_table
+from karat.runs.table.notebook import show_tables
+from karat.runs.table.table import Table
+from karat.stats.agreement.overview import MeasurementLevel
+from karat.stats.value import spell
 
 Kind = Literal["false praise", "false blame", "different"]
-
-
-@dataclass(frozen=True)
-class RaterPair:
-    """Two raters, over all rows or one slice; `first` and `second` are both `people` for people among themselves.
-
-    `figures` has each coefficient by name. `confusion` counts the labels of both (first: rows, second: columns); None
-    where they do not label into the same categories.
-    """
-
-    first: str
-    second: str
-    slice: str | None
-    figures: Mapping[str, Estimate]
-    confusion: Confusion | None
 
 
 @dataclass(frozen=True)
@@ -58,37 +45,6 @@ class Disagreement:
     call: float
     label: float
     labels: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Examined:
-    """What was found about one score, mostly a judge's, in `n` rows, of which `scored` have a score.
-
-    `people`: the score beside people. `replies`, `noise`, `position`, `rewordings`: of a judge that was asked again.
-    `length`: by unit, how the score depends on the answer's length; `own_answers`: on its author being the judge's
-    model. `criteria`: for a judge of criteria with points, how many verdicts `passed` and `failed` each, and of how
-    many rows its verdicts `differ`; those that fail most often come first. `kept`: what a file of calibrations says of
-    the judge. A part that is None is in `missing`, with what to give for it. `sentences`: what was found, in words.
-    """
-
-    score: str
-    signature: str | None
-    n: int
-    scored: int
-    people: HumanAgreement | None
-    replies: Replies | None
-    noise: Noise | None
-    position: Position | None
-    length: Mapping[str, Bias] | None
-    own_answers: Bias | None
-    rewordings: Rewordings | None
-    criteria: Mapping[str, Mapping[str, int]]
-    kept: KeptCalibration | None
-    missing: Mapping[str, str]
-    sentences: tuple[str, ...] = ()
-    metric: Metric | None = field(default=None, repr=False)
-
-    printed: ClassVar = Printed(hidden=("metric",))
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,6 +83,41 @@ class Examination(JsonObject):
         pairs = ", ".join(dict.fromkeys(f"{each.first} with {each.second}" for each in self.pairs))
         raise KeyError(f"no pair {first} with {second} in slice {slice}; there are: {pairs}")
 
+    def tables(self) -> list[Table]:
+        """The figures as tables: coefficients, slices, confusions, all scores side by side, each score by itself."""
+        return list(list_tables(self.pairs, self.judges, self.labels, self.confidence))
+
+    def save(self, path: str | Path, *, plus_minus: bool = False, label: str = "") -> None:
+        """Write the examination to a file; its ending selects the format.
+
+        `.md`: the sentences and all tables. `.tex`: the first table, mostly of the coefficients, with the rules of
+        `booktabs`; with `plus_minus` half the width of intervals, with a `label` as a float. `.html`: what a notebook
+        shows, as a page. `.json`: `as_dict`. `.csv`, `.parquet` and the other endings of rows: a row for each figure.
+
+        Raises `DataError` for another ending and for a file that cannot be written, `SpecError` for a label that cannot
+        be one.
+        """
+        first = replace((self.tables() or [Table((), ())])[0], caption=self._title, label=label)
+        rows = list(list_rows(self.pairs, self.judges))
+        document = Document(first, self._repr_html_(), self.as_dict(), rows, tuple(self._markdown()))
+        document.save(path, plus_minus=plus_minus)
+
+    @property
+    def _title(self) -> str:
+        return f"{', '.join(each.score for each in self.judges) or 'People'} on {self.n} rows"
+
+    def _repr_html_(self) -> str:
+        tables = self.tables()
+        notes = [*self._sentences(), *self.notes, *(note for table in tables for note in table.notes)]
+        return show_tables(self._title, tables, notes)
+
+    def _markdown(self) -> Iterator[str]:
+        yield from (f"### {escape_markdown(self._title)}", "")
+        yield from (f"- {escape_markdown(each)}" for each in (*self._sentences(), *self.notes))
+        for table in self.tables():
+            yield from ("", *([escape_markdown(table.caption), ""] if table.caption else []))
+            yield from (*(markdown_table(table) if table.rows else ()), "", *map(escape_markdown, table.notes))
+
     def save_calibration(self, path: str | Path) -> None:
         """Write how the judges compare with people to a JSON file, for `examine(calibration=…)`.
 
@@ -142,13 +133,15 @@ class Examination(JsonObject):
         return "\n".join([f"<karat.Examination of {self.n} rows", *self._lines()]) + ">"
 
     def _lines(self) -> Iterator[str]:
-        for judge in self.judges:
-            named = (each if each.startswith(judge.score) else f"{judge.score}: {each}" for each in judge.sentences)
-            yield from (f"  {sentence}" for sentence in named)
+        yield from (f"  {sentence}" for sentence in self._sentences())
         for each in self.pairs if not self.annotators else ():
             figure = next((name for name, value in each.figures.items() if value.value is not None), None)
             shown = "no estimate" if figure is None else f"{figure} {spell(each.figures[figure].value, '.3f')}"
             yield f"  {each.first} with {each.second}: {shown}"
+
+    def _sentences(self) -> Iterator[str]:
+        for judge in self.judges:
+            yield from (each if each.startswith(judge.score) else f"{judge.score}: {each}" for each in judge.sentences)
 
 
 def list_errors(

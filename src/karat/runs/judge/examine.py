@@ -14,8 +14,8 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
-from karat.runs.judge.coefficients import LEVELS, MeasurementLevel, compare_people, compare_raters
-from karat.runs.judge.examination import Disagreement, Examination, Examined, RaterPair, list_errors
+from karat.runs.judge.examination import Disagreement, Examination, list_errors
+from karat.runs.judge.figures import Examined, RaterPair
 from karat.runs.judge.kept_calibration import find_calibration, read_calibrations
 from karat.runs.judge.opening import ExaminationPlan, LabelMap, open_rated
 from karat.runs.judge.people import HumanAgreement, compare_with_people
@@ -27,6 +27,7 @@ from karat.runs.labels.table import note_names
 from karat.runs.scoring.progress import Progress
 from karat.stats.agreement.coefficient import Coefficient
 from karat.stats.agreement.confusion import confusion_matrix
+from karat.stats.agreement.overview import LEVELS, MeasurementLevel, compare_people, compare_raters
 from karat.stats.inference import Inference
 
 MOST_ANNOTATORS = 6

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.runs.judge.coefficients import LEVELS, MeasurementLevel, why_no_labels
 from karat.runs.judge.praise import Beside, Errors, find_errors
 from karat.runs.judge.raters import Rater, Raters, name_label
 from karat.runs.labels.reversal import describe_reversal
@@ -20,6 +19,7 @@ from karat.stats.agreement.coefficient import Coefficient, difference
 from karat.stats.agreement.correlation import correlation
 from karat.stats.agreement.distance import MOST_CATEGORIES
 from karat.stats.agreement.kappa import cohen_kappa
+from karat.stats.agreement.overview import LEVELS, MeasurementLevel, why_no_labels
 from karat.stats.agreement.threshold import Threshold, youden_index
 from karat.stats.corrected.judged import Judged
 from karat.stats.inference import Inference

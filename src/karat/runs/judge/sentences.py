@@ -10,7 +10,7 @@ from karat.runs.judge.reliability import Bias
 from karat.stats.value import Estimate, spell
 
 if TYPE_CHECKING:
-    from karat.runs.judge.examination import Examined
+    from karat.runs.judge.figures import Examined
 
 _TITLES = {
     "accuracy": "accuracy",
