@@ -124,6 +124,25 @@ def test_a_run_that_was_started_without_a_task_says_by_which_command(monkeypatch
         experiment(ROWS, by_row, "em", run="first", resume=True)
 
 
+def test_the_name_of_an_experiment_that_was_not_finished_is_not_free_for_scoring():
+    stopped = [KeyboardInterrupt]
+
+    def answer(row):
+        if stopped:
+            raise stopped[0]
+        return by_row(row)
+
+    with pytest.raises(KeyboardInterrupt):
+        experiment(ROWS, answer, "em", run="first")
+    stored = folders()
+    with pytest.raises(karat.errors.DataError, match="run first is an experiment that was not finished: continue it"):
+        karat.score({"prediction": ["a"], "gold": ["a"]}, "em", run="first")
+    assert [name for name in folders() if name != ".first.lock"] == stored
+    stopped.clear()
+    experiment(ROWS, answer, "em", run="first", resume=True)
+    assert folders() == ["first"]
+
+
 def test_rows_that_changed_are_asked_again_and_no_others():
     calls = []
 

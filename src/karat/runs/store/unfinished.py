@@ -23,6 +23,7 @@ from karat.data.storage.whole_files import make_folder, remove_folder
 from karat.runs.store.folders import (
     STATES,
     VALUES,
+    answers_folder,
     has_manifest,
     lock_file,
     make_runs_folder,
@@ -98,6 +99,9 @@ def open_partial(manifest: Manifest, *, resume: bool) -> Iterator[Started]:
         if has_manifest(folder):  # its process may have been killed just after the end
             remove_folder(partial_folder(folder))
         check_name_free(folder)
+        if "task" not in manifest.settings and isinstance(folder, Path) and Path(answers_folder(folder)).exists():
+            remedy = f"continue it with `karat experiment` and --resume, {start_again(manifest.name)}"
+            raise DataError(f"run {manifest.name} is an experiment that was not finished: {remedy}")
         started = Started(folder, manifest, check, resumed=has_manifest(partial_folder(folder)))
         if started.resumed:
             started.manifest = _resume(manifest, read_manifest(started.partial), resume=resume)
