@@ -75,9 +75,9 @@ def read_pairs(systems, **options):
     return [side[order].tolist() for side, order in zip(sides, matched.rows.orders, strict=True)]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_pairs_are_those_of_the_true_key_whatever_index_is_beside_it(seed, monkeypatch):
-    monkeypatch.setenv("KARAT_THREADS", "1")  # 2,000 small tables, for which threads only cost time
+    monkeypatch.setenv("KARAT_THREADS", "1")  # 800 small tables, for which threads only cost time
     random = np.random.default_rng(seed)
     for case in range(100):
         one, other = draw_tables(random)
