@@ -51,7 +51,7 @@ def test_the_report_in_lines_and_as_json(examine):
     lines = examine(*ALL, "--human", "labels.csv", "--on", "id", "--keep-calibration", "kept.json")
     assert lines.exit_code == 0, lines.output
     assert lines.stdout.splitlines()[1] == "judge:correctness(model='small'): 140 verdicts on 20 rows"
-    for words in ("another verdict when asked again", "error by doubling of the answer", "Brier score", "calibration:"):
+    for words in ("another verdict when asked again", "error by doubling of the answer", "Brier score", "Calibration of judge"):
         assert words in lines.stdout
     assert "asked again, it gives another verdict with a probability of" in lines.stdout
     found = json.loads(examine(*ALL, "--json", "--calibration", "kept.json").stdout)["judges"][0]
@@ -72,7 +72,7 @@ def test_several_judges_stand_beside_each_other(examine, monkeypatch):
     lines = report.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert "judge:correctness(model='small', temperature=0.7): 40 verdicts on 20 rows" in lines
-    assert "B  judge:correctness(model='small', temperature=0.7)" in lines
+    assert "B: judge:correctness(model='small', temperature=0.7)" in lines
     (first, second), *found = (line.split()[5:7] for line in lines if line.startswith("another verdict when"))
     assert [each[0] for each in found] == [first, second]
 

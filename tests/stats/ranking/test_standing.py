@@ -98,6 +98,6 @@ def test_all_sets_of_ranks_together_hold_the_true_ranks_by_simulation():
         rows = (0.5 * hard + 0.5 * random.random((300, 5)) < np.quantile(hard, 0.5) + (true - 0.5) / 2).astype(float)
         systems = Systems(5, 1, Scale())
         systems.add(rows[:, :, None], np.arange(300, dtype=np.uint64))
-        (found,) = stand([[each.value for each in systems.values()]], [systems.test], ["maximize"])
+        (found,) = stand([systems.values.tolist()], [systems.test()], ["maximize"])
         held += bool((np.array(found.least) <= lowest).all() and (np.array(found.most) >= highest).all())
     assert held >= 186  # of 200, where 190 are expected: at most two standard errors below
