@@ -51,7 +51,12 @@ def test_the_report_in_lines_and_as_json(examine):
     lines = examine(*ALL, "--human", "labels.csv", "--on", "id", "--keep-calibration", "kept.json")
     assert lines.exit_code == 0, lines.output
     assert lines.stdout.splitlines()[1] == "judge:correctness(model='small'): 140 verdicts on 20 rows"
-    for words in ("another verdict when asked again", "error by doubling of the answer", "Brier score", "Calibration of judge"):
+    for words in (
+        "another verdict when asked again",
+        "error by doubling of the answer",
+        "Brier score",
+        "Calibration of judge",
+    ):
         assert words in lines.stdout
     assert "asked again, it gives another verdict with a probability of" in lines.stdout
     found = json.loads(examine(*ALL, "--json", "--calibration", "kept.json").stdout)["judges"][0]
