@@ -34,6 +34,18 @@ ids = [f"doc-{n:07}" for n in range(5000)]
 retrieved = [random.sample(ids, 10) for _ in range(N)]
 relevant = [{d: random.randint(0, 3) for d in random.sample(r, 4) + random.sample(ids, 3)} for r in retrieved]
 """
+STORED = (
+    ROWS
+    + """
+import karat, os, tempfile, pyarrow as pa
+folder = tempfile.TemporaryDirectory()
+os.environ["KARAT_RUNS"] = folder.name
+names = {"id": [f"q{n * 7919 % 10**7}" for n in range(len(predictions))], "question": [f"{p}?" for p in predictions]}
+table = pa.table({**names, "prediction": predictions, "references": references})
+karat.score(table, ["em", "f1"], run="a")
+karat.score(table.set_column(2, "prediction", pa.array(predictions[1:] + predictions[:1])), ["em", "f1"], run="b")
+"""
+)
 TASKS = {
     "EM + F1, a million rows in memory": ROWS.replace("N)", "1_000_000)")
     + """
@@ -76,16 +88,38 @@ a = karat.score(table, ["em", "f1"])
 b = karat.score(table.set_column(1, "prediction", pa.array(predictions[1:] + predictions[:1])), ["em", "f1"])
 def work(): karat.compare(a, b)
 """,
-    "compare, two stored runs of 200,000 rows": ROWS.replace("N)", "200_000)")
+    "compare, two stored runs of 200,000 rows": STORED.replace("N)", "200_000)")
     + """
-import karat, os, tempfile, pyarrow as pa
-folder = tempfile.TemporaryDirectory()
-os.environ["KARAT_RUNS"] = folder.name
-names = {"id": [f"q{n * 7919 % 10**6}" for n in range(len(predictions))], "question": [f"{p}?" for p in predictions]}
-table = pa.table({**names, "prediction": predictions, "references": references})
-karat.score(table, ["em", "f1"], run="a")
-karat.score(table.set_column(2, "prediction", pa.array(predictions[1:] + predictions[:1])), ["em", "f1"], run="b")
 def work(): karat.compare("a", "b")
+""",
+    "compare, two stored runs of 2,000,000 rows": STORED.replace("N)", "2_000_000)")
+    + """
+def work(): karat.compare("a", "b")
+""",
+    "report of two stored runs of 200,000 rows": STORED.replace("N)", "200_000)")
+    + """
+def work(): karat.report("a", "b", output=f"{folder.name}/report.html", overwrite=True)
+""",
+    "rows of two runs of a million, for the page": STORED.replace("N)", "1_000_000)")
+    + """
+from karat.runs.store.run import open_run
+from karat.viewer.rows.table import match_rows
+def work(): match_rows([open_run("a"), open_run("b")]).facets
+""",
+    "a run of a million rows is kept, with by": STORED.replace("N)", "1_000_000)")
+    + """
+import itertools
+table = table.append_column("topic", pa.array([f"t{n % 40}" for n in range(len(predictions))]))
+names = map("kept{}".format, itertools.count())
+def work(): karat.score(table, ["em", "f1"], by="topic", run=next(names))
+""",
+    "a judge of 3,000 rows, in this process": ROWS.replace("N)", "3_000)")
+    + """
+import karat
+from karat.judges.judge import Judge
+from karat.models.testing.fake import FakeModel
+rows = {"question": predictions, "prediction": predictions, "reference": [each[0] for each in references]}
+def work(): karat.score(rows, Judge("correctness", model=FakeModel({"explanation": "e", "label": "correct"})))
 """,
 }
 TIMED = """
