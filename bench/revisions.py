@@ -100,12 +100,6 @@ def work(): karat.compare("a", "b")
     + """
 def work(): karat.report("a", "b", output=f"{folder.name}/report.html", overwrite=True)
 """,
-    "rows of two runs of a million, for the page": STORED.replace("N)", "1_000_000)")
-    + """
-from karat.runs.store.run import open_run
-from karat.viewer.rows.table import match_rows
-def work(): match_rows([open_run("a"), open_run("b")]).facets
-""",
     "a run of a million rows is kept, with by": STORED.replace("N)", "1_000_000)")
     + """
 import itertools
