@@ -201,7 +201,7 @@ class _Work:
         return False
 
     def _score_behind(self, tail: Tail) -> Iterator[Totals]:
-        """The totals of the parts that are written, then those of the rows behind them, which the tail writes."""
+        """The totals of the parts that are written, then of the rows behind them, which the tail writes."""
         totals = Totals(self.plan)
         for done in [*tail.parts, *filter(None, [tail.last])]:
             totals.merge_bytes(done.state)
@@ -246,5 +246,5 @@ def _pass_scored(batches: Iterable[Batch], tail: Tail) -> Iterator[Batch]:
             tail.state = None
             yield asked
             tail.end()
-        tail.state = None  # until the totals and the rows are those of the same batches
+        tail.state = None  # until the totals and the rows come from the same batches
         yield rest

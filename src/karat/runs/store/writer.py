@@ -29,7 +29,7 @@ from karat.runs.store.tail import Tail
 from karat.runs.store.unfinished import Started, check_columns, describe_columns, open_partial, start_again
 
 MOST_PARTS = 1_000_000
-"""The most parts of a run: their names have six digits, and their order is that of their names."""
+"""The most parts of a run: their names have six digits, by which they are ordered."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ class Judged:
     """The judge's scores and people's labels of the same rows; every array has the shape (rows,).
 
     A score is NaN where the judge gave none, a label NaN where people gave none. `probabilities` are those with which
-    each row was proposed for labelling; None means that all rows had the same. Only those of labelled rows are read.
+    each row was proposed for labelling; None means that all rows had the same. Only labelled rows are read.
     Rows with equal `clusters` are not independent. Where labels were drawn separately from each of `strata`, such as
     slices, each stratum is corrected by its own labels.
 

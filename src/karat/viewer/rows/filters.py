@@ -31,7 +31,7 @@ def sort_rows(
 ) -> Array:
     """The rows that fulfil all conditions, in an order: at least the first `most`, by default all.
 
-    Rows without a value are last, and rows with equal values in the first run's order, which is that of None.
+    Rows without a value are last, and rows with equal values in the first run's order, which None stands for.
     """
     kept = filter_rows(table, conditions)
     if order is None:

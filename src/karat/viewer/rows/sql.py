@@ -34,7 +34,7 @@ class RowSql:
         return " AND ".join(map(self._write, conditions)) or None
 
     def order(self, order: Order | None) -> str | None:
-        """An order; None for that of the first run."""
+        """An order; None for the order of the first run."""
         if order is None:
             return None
         value = self.value(order.field, text=not self.table.holds_numbers(order.field))
@@ -94,7 +94,7 @@ def in_command(table: RowTable) -> RowSql:
         kind = run.schema.field(column).type
         spelled = spell(column) if len(table.runs) == 1 else f"{spell(run.name)}.{spell(column)}"
         if pa.types.is_floating(kind) and column not in {metric.column for metric in run.manifest.metrics}:
-            spelled = f"nullif({spelled}, 'NaN')"  # which is no value
+            spelled = f"nullif({spelled}, 'NaN')"  # NaN counts as a missing value
         return f"CAST({spelled} AS VARCHAR)" if text and name_type(kind) != "text" else spelled
 
     return RowSql(table, name)

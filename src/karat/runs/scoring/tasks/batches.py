@@ -119,7 +119,7 @@ def add_up(
 ) -> Iterator[Totals]:
     """The totals of each part of the rows; `put` gets each batch, and says whether a part ends with it.
 
-    `totals` are those of rows of the first part that were scored before.
+    `totals` hold the rows of the first part that were scored before.
     """
     totals = totals or Totals(plan)
     for batch in batches:

@@ -50,7 +50,7 @@ class Tasks:
 
     @property
     def predictions(self) -> Sequence[Part]:
-        """The parts of the predictions, where the rows are those of gold."""
+        """The parts of the predictions, where the rows come from gold."""
         return self.plan.joined.halves[1].source.parts if self.plan.joined else ()
 
     def carry_out(self, progress: Progress | None, writer: RunWriter | None) -> Iterator[Done]:
