@@ -15,9 +15,11 @@ from karat.adapters.dataflow.match import match_answers
 from karat.adapters.dataflow.storage import cells
 from karat.adapters.dataflow.verdict import JudgePrompt, SubquestionsPrompt, parse_parts, parse_verdict
 from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.core.version import warn_of_newer
 
 try:
     _Operator: Any = import_module("dataflow.core").OperatorABC
+    warn_of_newer("open-dataflow", "1.0.13")
 except (ImportError, AttributeError):  # DataFlow, or another package of that name, is not needed
     _Operator = object
 CompareMethod = Literal["match", "semantic"]

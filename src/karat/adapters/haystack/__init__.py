@@ -14,6 +14,7 @@ too. Needs `karat[haystack]`.
 """
 
 from karat.core.errors import MissingExtra
+from karat.core.version import warn_of_newer
 
 try:
     from karat.adapters.haystack.answers import AnswerExactMatchEvaluator
@@ -34,6 +35,8 @@ except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "haystack":
         raise
     raise MissingExtra("haystack-ai", extra="haystack", need="karat.adapters.haystack") from None
+
+warn_of_newer("haystack-ai", "3.4")
 
 __all__ = [
     "AnswerExactMatchEvaluator",
