@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
+from collections import defaultdict, deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,14 +22,37 @@ from karat.data.storage.files import temporary_folder
 _AT_ONCE = 64 << 20
 
 
+_IDLE = defaultdict[str, deque[duckdb.DuckDBPyConnection]](lambda: deque(maxlen=4))
+"""Open databases without a connection, by their settings: to open one takes 30 ms."""
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=_IDLE.clear)  # the threads of a database are not in the child
+
+
 def connect(columns: int = 0, /, **settings: str) -> duckdb.DuckDBPyConnection:
     """Open a connection that never installs or loads extensions and uses at most `KARAT_THREADS` threads.
 
+    No other connection uses its database meanwhile; a later one may, so no query makes tables.
     `columns`: how many a query reads or writes, where these may be thousands.
     """
+    idle = _IDLE[f"{threads()} {sorted(settings.items())}"]
+    while True:
+        try:
+            database = idle.pop()
+        except IndexError:
+            database = _open(**settings)
+        with suppress(duckdb.FatalException):  # after an error of its own, a database answers nothing
+            connection = _prepare(database.cursor())
+            widen(connection, columns)
+            weakref.finalize(connection, idle.append, database).atexit = False
+            return connection
+
+
+def _open(**settings: str) -> duckdb.DuckDBPyConnection:
     config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    config |= {"memory_limit": memory_for(columns), "threads": threads(), **settings}
-    connection = duckdb.connect(config=config)
+    return duckdb.connect(config=config | {"threads": str(threads())} | settings)
+
+
+def _prepare(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     connection.execute("SET enable_progress_bar = false; SET python_enable_replacements = false")  # no Python variables
     return connection
 
@@ -51,7 +76,7 @@ def connect_on_disk() -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a connection that uses a temporary folder for what does not fit into 200 MB of memory."""
     with (
         temporary_folder() as folder,
-        connect(temp_directory=folder, memory_limit="200MB") as connection,
+        _prepare(_open(temp_directory=folder, memory_limit="200MB")) as connection,
     ):
         yield connection
 
