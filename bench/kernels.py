@@ -35,7 +35,6 @@ def tasks() -> dict[str, Callable[[], Any]]:
 
     from karat import metrics  # noqa: PLC0415
     from karat.adapters.haystack import kernel as haystack  # noqa: PLC0415
-    from karat.adapters.phoenix.frame import kernel as frame  # noqa: PLC0415
     from karat.data.json.members import extract_paths  # noqa: PLC0415
     from karat.metrics.answers.assignment import assign  # noqa: PLC0415
     from karat.stats.sums.exact import ExactSums  # noqa: PLC0415
@@ -61,8 +60,7 @@ def tasks() -> dict[str, Callable[[], Any]]:
     )
     weights = [np.array([[random.random() for _ in range(5)] for _ in range(4)]) for _ in range(2_000)]
     cells, values = np.arange(1_000_000) % 4_096, np.random.default_rng(0).random(1_000_000)
-    said, models = plain.to_pylist(), [{"score": 1, "inner": {"a": 1, "b": 2}} for _ in range(4)]
-    which, rows = np.arange(100_000, dtype=np.int32) % 4, np.empty(100_000, object)
+    said = plain.to_pylist()
     return {
         **{f"text: {name}, ASCII": partial(normalise, plain, name) for name in ("squad", "mlqa:en")},
         **{f"text: {name}, mixed": partial(normalise, mixed, name) for name in ("squad", "mlqa:en", "unicode")},
@@ -79,7 +77,6 @@ def tasks() -> dict[str, Callable[[], Any]]:
         "assignment: 4 × 5, 2,000 calls": lambda: [assign(each) for each in weights],
         "sums": lambda: ExactSums(4_096).add(cells, values),
         "haystack: match": lambda: haystack.match(said, said, operator.eq),
-        "phoenix: copies": lambda: frame.copies(models, which, "inner", rows),
     }
 
 

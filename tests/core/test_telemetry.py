@@ -365,9 +365,7 @@ def test_where_it_is_not_set_up_nothing_of_it_is_imported(tmp_path):
     code = (
         "import sys, karat; from karat.judges import Judge; from karat.models.testing.fake import FakeModel;"
         f"karat.score({ROWS!r}, ['exact_match', Judge('correctness', model=FakeModel({CORRECT!r}))]);"
-        "from karat.adapters.phoenix import create_classifier, exact_match;"
-        "exact_match.evaluate({'output': 'a', 'expected': 'a'});"
-        f"create_classifier('c', '{{{{output}}}}', FakeModel({CORRECT!r}), ['correct']).evaluate({{'output': 'a'}});"
+        "import karat.adapters.phoenix;"
         "print(*(name for name in sys.modules if name.startswith(('opentelemetry', 'openinference', 'phoenix'))))"
     )
     assert run(code, tmp_path / "replies") == []
@@ -395,6 +393,6 @@ def test_a_column_of_a_frame_tells_its_mean_and_one_taken_by_rows_leaves_no_span
     evaluate_dataframe(pd.DataFrame({"output": ["a", "b"], "expected": ["a", "c"]}), [exact_match])
     assert [spans.events(span) for span in spans] == [[{"name": "exact_match", "score.value": 0.5}]]
     spans.exporter.clear()
-    with pytest.warns(UserWarning, match="str is expected"):
+    with pytest.warns(UserWarning, match="valid string"):
         evaluate_dataframe(pd.DataFrame({"output": ["a", 3], "expected": ["a", "c"]}), [exact_match])
     assert [(span.name, span.status.is_ok) for span in spans] == [("exact_match.evaluate", True)]

@@ -251,24 +251,6 @@ def haystack_documents(data: bytes) -> None:
     assert kernel.match(golds, said, is_match) == list(map(is_match, golds, said))
 
 
-def phoenix_copies(data: bytes) -> None:
-    """Copies of dicts, one for each byte."""
-    from karat.adapters.phoenix.frame import columnwise, kernel
-
-    models = [{"name": number, "in": {"is": number}} for number in range(3)]
-    which = (np.frombuffer(data, np.uint8) % 4).astype(np.int32) - 1
-    written = []
-    for copies in (kernel.copies, columnwise.copies_one_by_one):
-        rows = np.full(len(which), None, object)
-        copies(models, which, "in", rows)
-        assert all(
-            row is None or (row is not models[at] and row["in"] is not models[at]["in"])
-            for row, at in zip(rows, which, strict=True)
-        )
-        written.append(rows.tolist())
-    assert written[0] == written[1]
-
-
 def _both(module: Any, name: str, *arguments: Any, functions: Any = None, **settings: Any) -> tuple[Any, Any]:
     """What a function gives with the kernel, and by the definition."""
     function = getattr(functions or module, name)

@@ -85,16 +85,12 @@ def batch_state(data: bytes) -> None:
 
 
 def other_replies(data: bytes) -> None:
-    """Replies as Haystack's and DataFlow's evaluators read them, and Phoenix's templates."""
+    """Replies as Haystack's and DataFlow's evaluators read them."""
     from karat.adapters.dataflow.verdict import parse_parts, parse_verdict
     from karat.adapters.haystack.llm.json_types import read_keys
-    from karat.adapters.phoenix.llm.template import TemplateFormat, parse
 
     text = decode(data)
     for read in (parse_verdict, parse_parts):
         read(text)
     with suppress(ValueError):
         assert read_keys(["a", "b"], text).keys() >= {"a", "b"}
-    for form in (None, *TemplateFormat):
-        with suppress(ValueError):
-            parse(text, form)

@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+pytest.importorskip("phoenix.evals")
+
 import karat
 from karat.adapters.phoenix import PrecisionRecallFScore, experiment_evaluator
 
@@ -21,7 +23,7 @@ def test_dicts_of_one_value_are_that_value_and_a_mapping_says_which_of_several()
 
 def test_a_path_that_is_not_there_is_told_as_it_is():
     one = experiment_evaluator("token_f1", {"prediction": "expected.wrong"})
-    with pytest.raises(karat.errors.ColumnError, match=r"^Path not found: expected\.wrong[^;]*(; did you mean[^;]*)?$"):
+    with pytest.raises(ValueError, match=r"^Path not found: expected\.wrong$"):
         asyncio.run(one.async_evaluate(**GIVEN))
 
 

@@ -26,13 +26,12 @@ def test_imports_are_rewritten_name_by_name(script):
         "    from phoenix.evals.metrics.conciseness import no_such\n"
         "import phoenix.evals\n"
     )
-    assert len(script.ACCEPTED) <= 15
+    assert len(script.ACCEPTED) <= 5
 
 
 @pytest.mark.skipif(not THEIRS.is_dir(), reason="no copy of Phoenix's tests")
 def test_the_tests_of_phoenix_pass(script):
     pytest.importorskip("phoenix.evals")
-    results = script.run(THEIRS, rewritten=True)
-    failed = {test for test, passes in results.items() if not passes}
+    control, results = (script.run(THEIRS, rewritten=rewritten) for rewritten in (False, True))
     assert len(results) > 500
-    assert failed == script.ACCEPTED.keys()
+    assert {test for test, passes in results.items() if control[test] and not passes} == script.ACCEPTED.keys()

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from karat.adapters.phoenix.code.evaluator import Evaluator, bind_evaluator
-from karat.adapters.phoenix.code.karat_metric import as_evaluator
-from karat.adapters.phoenix.mapping import InputMapping, PathNotFound, extractor
-from karat.adapters.phoenix.score import Score
+from phoenix.evals import Evaluator, Score
+from phoenix.evals.utils import remap_eval_input
+
+from karat.adapters.phoenix.bind import bind_evaluator
+from karat.adapters.phoenix.metric_evaluator import as_evaluator
 from karat.core.errors import ColumnError
 from karat.core.metric.metric import Metric
 
@@ -19,8 +20,8 @@ _UNWRAPPED = ("input", "output", "expected", "reference")
 class ExperimentEvaluator:
     """An evaluator with the interface of Phoenix's experiments; each score keeps its own name."""
 
-    def __init__(self, evaluator: Evaluator, mapping: InputMapping | None) -> None:
-        self._evaluator, self._mapping = evaluator, mapping or evaluator.input_mapping or {}
+    def __init__(self, evaluator: Evaluator, mapping: Mapping[str, Any] | None) -> None:
+        self._evaluator, self._mapping = evaluator, mapping or evaluator._input_mapping or {}  # noqa: SLF001
 
     @property
     def name(self) -> str:
@@ -42,17 +43,21 @@ class ExperimentEvaluator:
         with _explain_column_errors(run):
             return [_to_dict(score) for score in await self._evaluator.async_evaluate(*self._to_record(run))]
 
-    def _to_record(self, run: Mapping[str, Any]) -> tuple[dict[str, Any], InputMapping]:
+    def _to_record(self, run: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
         """The record and its mapping; dicts of one value are unwrapped, except for mapped fields."""
-        mapped = {name: extractor(name, source)(run) for name, source in self._mapping.items()}
+        mapping = self._mapping
+        fields = (
+            remap_eval_input(eval_input=run, required_fields=set(mapping), input_mapping=mapping) if mapping else {}
+        )
+        mapped = {name: fields[name] for name in mapping}
         unwrapped = {name: _unwrap(value) if name in _UNWRAPPED else value for name, value in run.items()}
         return unwrapped | mapped, {name: name for name in mapped}
 
 
 def experiment_evaluator(
-    evaluator: str | Metric | Evaluator, mapping: InputMapping | None = None, *, name: str | None = None
+    evaluator: str | Metric | Evaluator, mapping: Mapping[str, Any] | None = None, *, name: str | None = None
 ) -> ExperimentEvaluator:
-    """A karat metric or judge, or an evaluator of this package, for `run_experiment` of Phoenix's client.
+    """A karat metric or judge, or any evaluator of Phoenix's, for `run_experiment` of Phoenix's client.
 
     It reads the arguments that Phoenix passes: `input`, `output`, `expected` (also as `reference`), `metadata`,
     `example`. An input, output or expected output that is a dict of one value stands for that value; if it has several
@@ -72,8 +77,6 @@ def _explain_column_errors(run: Mapping[str, Any]) -> Iterator[None]:
     """Add to a `ColumnError` the names of the dicts of several values, from which a mapping would have to select."""
     try:
         yield
-    except PathNotFound:
-        raise
     except ColumnError as error:
         several = [name for name in _UNWRAPPED if isinstance(value := run.get(name), Mapping) and len(value) > 1]
         if not several:

@@ -44,6 +44,17 @@ def rows_to_python(batch: pa.RecordBatch) -> list[dict[Any, Any]]:
     return rows
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one in records and frames: None, NaN, pandas' NA and NaT.
+
+    >>> [is_missing(value) for value in (None, float("nan"), 0, "")]
+    [True, True, False, False]
+    """
+    if isinstance(value, float):
+        return value != value  # noqa: PLR0124  (only NaN differs from itself)
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
+
+
 def to_text(cell: Any) -> str | None:
     """A cell as text: what is not text, as JSON."""
     return cell if cell is None or isinstance(cell, str) else json.dumps(cell, ensure_ascii=False, default=str)

@@ -53,7 +53,12 @@ def estimate_prompt_tokens(request: Request) -> int:
     15
     """
     schema = estimate_tokens(json.dumps(request.schema)) if request.schema else 0
-    return schema + sum(estimate_tokens(each["content"]) + MESSAGE_TOKENS for each in request.messages)
+    return schema + sum(estimate_tokens(_text(each["content"])) + MESSAGE_TOKENS for each in request.messages)
+
+
+def _text(content: object) -> str:
+    """A message's content; one of several parts as JSON."""
+    return content if isinstance(content, str) else json.dumps(content)
 
 
 def output_limit(request: Request) -> int | None:

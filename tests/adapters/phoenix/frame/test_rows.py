@@ -5,23 +5,23 @@ import threading
 
 import pytest
 
-pytest.importorskip("pandas")
+pytest.importorskip("phoenix.evals")
 
 import numpy as np
 import pandas as pd
+from pydantic import create_model
 
 from karat.adapters.phoenix import (
+    Evaluator,
+    MatchesRegex,
     Score,
     async_evaluate_dataframe,
     bind_evaluator,
     create_evaluator,
     evaluate_dataframe,
     exact_match,
-    matches_regex,
 )
-from karat.adapters.phoenix.code.evaluator import Evaluator
 from karat.adapters.phoenix.frame.evaluate import EvaluationStopped
-from karat.adapters.phoenix.schema.schema import Schema
 from karat.core.errors import ColumnError, SpecError
 from karat.models.governor.retry import RetryPolicy
 
@@ -40,7 +40,7 @@ class Two(Evaluator):
     """Two scores a record, and none in a way of its own."""
 
     def __init__(self, names=("left", "right"), name="two"):
-        super().__init__(name=name, kind="code", input_schema=Schema({"output": str}))
+        super().__init__(name=name, kind="code", input_schema=create_model("Output", output=(str, ...)))
         self.names = names
 
     def _evaluate(self, eval_input):
@@ -203,7 +203,7 @@ class TestRows:
 
 
 def test_evaluators_may_be_any_iterable_of_them():
-    found = evaluate_dataframe(FRAME, (each for each in [exact_match, matches_regex("a")]))
+    found = evaluate_dataframe(FRAME, (each for each in [exact_match, MatchesRegex("a")]))
     assert list(found.columns[-2:]) == ["exact_match_score", "matches_regex_score"]
     for given in (exact_match, "exact_match"):
         with pytest.raises(TypeError, match="a list of evaluators is expected"):
@@ -221,7 +221,9 @@ def test_what_is_no_score_is_its_row_s_failure():
             return {"a": [{"score": 1}], "b": None, "c d": Score(name="x")}.get(eval_input["output"], [])
 
     with pytest.warns(UserWarning, match="Loose must return a list of Scores, it returned"):
-        found = evaluate_dataframe(FRAME, [Loose(name="loose", kind="code", input_schema=Schema({"output": str}))])
+        found = evaluate_dataframe(
+            FRAME, [Loose(name="loose", kind="code", input_schema=create_model("Output", output=(str, ...)))]
+        )
     assert [cell["status"] for cell in found["loose_execution_details"]] == ["FAILED"] * 3 + ["COMPLETED"]
 
 

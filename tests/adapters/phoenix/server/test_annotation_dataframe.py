@@ -5,21 +5,21 @@ import warnings
 
 import pytest
 
-pytest.importorskip("pandas")
+pytest.importorskip("phoenix.evals")
 
 import numpy as np
 import pandas as pd
+from pydantic import create_model
 
 from karat.adapters.phoenix import (
+    Evaluator,
+    MatchesRegex,
     Score,
     create_evaluator,
     evaluate_dataframe,
     exact_match,
-    matches_regex,
     to_annotation_dataframe,
 )
-from karat.adapters.phoenix.code.evaluator import Evaluator
-from karat.adapters.phoenix.schema.schema import Schema
 from karat.adapters.phoenix.server.frame_annotations import from_frame
 from karat.core.errors import ColumnError
 
@@ -38,7 +38,7 @@ class Two(Evaluator):
     """Two scores a record, and none in a way of its own."""
 
     def __init__(self, names=("left", "right"), name="two"):
-        super().__init__(name=name, kind="code", input_schema=Schema({"output": str}))
+        super().__init__(name=name, kind="code", input_schema=create_model("Output", output=(str, ...)))
         self.names = names
 
     def _evaluate(self, eval_input):
@@ -55,7 +55,7 @@ FULL = {"name": "x", "score": 1.0, "label": True, "metadata": {"m": 1}, "kind": 
 def test_annotations_are_the_same():
     theirs = pytest.importorskip("phoenix.evals.utils").to_annotation_dataframe
 
-    scored = evaluate_dataframe(FRAME.drop(columns=7), [matches_regex("a|b"), Two()])
+    scored = evaluate_dataframe(FRAME.drop(columns=7), [MatchesRegex("a|b"), Two()])
     scored["context.span_id"] = list("pqrs")
     by_index = scored.set_index("context.span_id")
     for found, expected in (
@@ -70,7 +70,7 @@ def test_annotations_are_the_same():
 class TestAnnotations:
     def test_rows_that_say_nothing_are_left_out_and_counted(self):
         nothing = {"name": "x", "score": float("nan"), "metadata": {}, "kind": "llm", "direction": "neutral"}
-        with pytest.warns(UserWarning, match="left out: 1 that failed, 1 with nothing to log"):
+        with pytest.warns(UserWarning, match="2 rows without a score are left out"):
             found = to_annotation_dataframe(scored(x_score=[FULL, None, nothing]))
         assert found.to_dict("records") == [
             {
@@ -84,7 +84,7 @@ class TestAnnotations:
             }
         ]
 
-    def test_nothing_is_ever_nan_and_kinds_are_of_each_row(self):
+    def test_nothing_is_ever_nan(self):
         rows = [
             FULL,
             {"label": "good", "kind": "human", "score": float("nan")},
@@ -96,38 +96,36 @@ class TestAnnotations:
             [None, "good", None],
             [None, None, "why"],
         ]
-        assert found["annotator_kind"].tolist() == ["CODE", "HUMAN", "LLM"]
 
-    def test_columns_of_ones_own_are_no_scores_unless_named(self):
-        mine = {"user_score": [1.0, 2.0, 3.0], "other_score": [{"f1": 1}] * 3}
-        found = to_annotation_dataframe(scored(x_score=[FULL] * 3, **mine))
-        assert found["annotation_name"].tolist() == ["x"] * 3
-        with pytest.raises(ColumnError, match=r"user_score, row 1: a score's dict is expected, got 1\.0"):
-            to_annotation_dataframe(scored(x_score=[FULL] * 3, **mine), ["user"])
-        with pytest.raises(ValueError, match="Score column 'y_score' not found in DataFrame"):
-            to_annotation_dataframe(scored(x_score=[FULL] * 3), ["y"])
-        assert to_annotation_dataframe(scored(user_score=[1.0, 2.0, 3.0])).empty
+    def test_columns_of_ones_own_are_no_scores(self):
+        frame = scored(x_score=[FULL] * 3, user_score=[1.0, 2.0, 3.0])
+        assert to_annotation_dataframe(frame)["annotation_name"].tolist() == ["x"] * 3
+        assert len(from_frame(frame.assign(other_score=[{"f1": 1}] * 3)).to_log) == 3
         with pytest.raises(ColumnError, match="no column '<name>_score' holds scores"):
             from_frame(scored(user_score=[1.0, 2.0, 3.0]))
-        with pytest.raises(
-            json.JSONDecodeError, match=r"column text_score, row 2: a score as JSON is expected.*'high'"
-        ):
-            to_annotation_dataframe(scored(text_score=[None, "high", "{"]))
+        with pytest.raises(ColumnError, match=r"column x_score, row 2: a score's dict is expected, got 'high'"):
+            from_frame(scored(x_score=[FULL, "high", None]))
 
     def test_scores_that_went_through_a_file_as_json_are_read(self):
         found = to_annotation_dataframe(scored(x_score=[json.dumps(FULL)] * 3))
         assert found["label"].tolist() == ["True"] * 3
 
     def test_the_span_is_no_parent(self):
-        frame = scored(x_score=[FULL] * 3).assign(parent_span_id="p", **{"other.span_id": "o"})
-        assert to_annotation_dataframe(frame)["context.span_id"].tolist() == ["a", "b", "c"]
-        assert to_annotation_dataframe(frame)["parent_span_id"].tolist() == ["p"] * 3
+        frame = scored(x_score=[FULL] * 3).assign(parent_span_id="p", **{"other.span_id": list("opq")})
+        assert [each["span_id"] for each in from_frame(frame).to_log] == ["a", "b", "c"]
         renamed = frame.drop(columns="context.span_id")
-        assert to_annotation_dataframe(renamed)["span_id"].tolist() == ["o"] * 3
-        with pytest.raises(ValueError, match="No column containing 'span_id' found in DataFrame"):
-            to_annotation_dataframe(renamed.drop(columns="other.span_id"))
-        with pytest.raises(ColumnError, match=r"other\.span_id, third_span_id could each be the span's id"):
+        assert [each["span_id"] for each in from_frame(renamed).to_log] == ["o", "p", "q"]
+        with pytest.raises(ColumnError, match="no column holds ids of spans, traces or sessions"):
+            from_frame(renamed.drop(columns="other.span_id"))
+        with pytest.raises(ColumnError, match=r"other\.span_id, third_span_id could each be the span_id"):
             from_frame(renamed.assign(third_span_id="t"))
+
+    @pytest.mark.parametrize("target", ["trace_id", "session_id"])
+    def test_scores_of_traces_and_sessions(self, target):
+        frame = pd.DataFrame({target: ["a", "b"], "x_score": [FULL, None]})
+        annotations = from_frame(frame)
+        assert [each[target] for each in annotations.to_log] == ["a"]
+        assert annotations.unscored == 1
 
     def test_the_client_takes_them_one_failed_row_and_all(self):
         helpers = pytest.importorskip("phoenix.client.utils.annotation_helpers")

@@ -80,7 +80,7 @@ def test_a_document_of_a_chain_and_of_its_retriever_has_the_verdict_of_its_own_r
 
 
 def test_rows_must_say_which_span_they_are_of_and_no_two_may_be_of_one():
-    with pytest.raises(karat.errors.ColumnError, match="the id of each row"):
+    with pytest.raises(karat.errors.ColumnError, match="no column holds ids of spans, traces or sessions"):
         log_annotations(karat.score([{"prediction": "a", "reference": "a"}], "em"), "http://localhost:1")
     twice = [{"span_id": "s", "prediction": "a", "reference": "a"}] * 2
     with pytest.raises(karat.errors.DataError, match="rows 1 and 2 are both of span s"):

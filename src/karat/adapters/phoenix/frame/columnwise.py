@@ -11,24 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from phoenix.evals import Score
 
-from karat.adapters.phoenix.score import Column, Score, Strings
+from karat.adapters.phoenix.column import Column, Strings
+from karat.adapters.phoenix.frame.known import score_known
 from karat.core import telemetry as tracing
 from karat.core.columns.arrow import is_text
 from karat.core.errors import DataError
-
-
-def copies_one_by_one(models: list[dict[str, Any]], which: NDArray[np.int32], inner: str, rows: NDArray[Any]) -> None:
-    """Write to each row a copy of the model with that number, and of the dict under its key `inner`; -1: nothing."""
-    for row, model in enumerate(which.tolist()):
-        if model >= 0:
-            rows[row] = models[model] | {inner: models[model][inner].copy()}
-
-
-try:
-    from karat.adapters.phoenix.frame.kernel import copies
-except ImportError:  # no compiler at install time
-    copies = copies_one_by_one
 
 
 class Scored(NamedTuple):
@@ -75,7 +64,7 @@ class FrameColumns:
 
 
 class MappedColumns(NamedTuple):
-    """The columns of a frame under the names of an evaluator's fields (`karat.adapters.phoenix.score.Read`)."""
+    """The columns of a frame under the names of an evaluator's fields (`karat.adapters.phoenix.column.Read`)."""
 
     columns: FrameColumns
     mapping: Mapping[str, Any]
@@ -118,9 +107,7 @@ def fill_by_column(scored: Scored, rows: int) -> NewColumns:
 
 def _score_in_span(evaluator: Any, columns: FrameColumns) -> list[Column] | None:
     """The evaluator's columns; if OpenTelemetry is configured, one span records them."""
-    if not hasattr(evaluator, "score_columns"):
-        return None
-    if evaluator.traces_itself or not tracing.on():
+    if getattr(evaluator, "traces_itself", False) or not tracing.on():
         return _score(evaluator, columns)
     about = {"kind": evaluator.kind, "cls": type(evaluator).__name__}
     with tracing.evaluation(evaluator.name, {"rows": columns.rows}, **about) as span:
@@ -136,9 +123,10 @@ def _score_in_span(evaluator: Any, columns: FrameColumns) -> list[Column] | None
 
 
 def _score(evaluator: Any, columns: FrameColumns) -> list[Column] | None:
-    read = MappedColumns(columns, evaluator.input_mapping or {})
+    read = MappedColumns(columns, evaluator._input_mapping or {})  # noqa: SLF001  (Phoenix has no public name for it)
     try:
-        return cast("list[Column] | None", evaluator.score_columns(read))
+        scored = evaluator.score_columns(read) if hasattr(evaluator, "score_columns") else None
+        return score_known(evaluator, read) if scored is None else cast("list[Column]", scored)
     except (KeyError, DataError):
         return None
 
@@ -160,9 +148,14 @@ def _to_dicts(column: Column, length: int) -> NDArray[Any]:
     if column.reason is not None:
         which[_encode(column.reason)[0] >= 0] = -1
     rows = np.empty(length, object)
-    copies(models, which.astype(np.int32), "metadata", rows)
-    for name, metadata in column.row_metadata.items():
-        for row, value in zip(rows, metadata.to_pylist() if isinstance(metadata, pa.Array) else metadata, strict=True):
+    metadata = [model["metadata"] for model in models]
+    for row, number in enumerate(which.tolist()):
+        if number >= 0:
+            rows[row] = models[number] | {"metadata": metadata[number].copy()}
+    for name, values_of in column.row_metadata.items():
+        for row, value in zip(
+            rows, values_of.to_pylist() if isinstance(values_of, pa.Array) else values_of, strict=True
+        ):
             if row is not None and value is not None:
                 row["metadata"][name] = value
     return rows

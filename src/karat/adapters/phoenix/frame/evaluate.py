@@ -19,7 +19,6 @@ from karat.models.governor.retry import RetryPolicy
 
 Outcome: TypeAlias = Scored | list[Row | None]
 """The scores of an evaluator: by columns, or one row at a time (None: the row did not run)."""
-CONCURRENCY = 20  # records evaluated at a time by an async evaluator
 RETRIES = 3
 
 
@@ -102,7 +101,7 @@ def _procedure(
         if number is not None and number < least:
             raise SpecError(f"{name}={number!r}: a whole number from {least} is expected")
     retries = RETRIES if max_retries is None else max_retries
-    return Procedure(RetryPolicy(retries + 1), concurrency or CONCURRENCY, bool(exit_on_error), advance)
+    return Procedure(RetryPolicy(retries + 1), concurrency, bool(exit_on_error), advance)
 
 
 class _Task:

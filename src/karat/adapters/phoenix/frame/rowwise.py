@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextvars import copy_context
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from phoenix.evals import Evaluator, LLMEvaluator, Score
 
-from karat.adapters.phoenix.code.evaluator import Evaluator
 from karat.adapters.phoenix.frame.columnwise import NewColumns, details
+from karat.adapters.phoenix.governed import govern
+from karat.adapters.phoenix.metric_evaluator import threads
 from karat.core.errors import DataError
-from karat.models.event_loop import run_coroutine
+from karat.models.event_loop import await_coroutine, run_coroutine
 from karat.models.governor.faults import Fault, classify
 from karat.models.governor.retry import RetryPolicy, retry, retry_blocking
 from karat.models.governor.task_group import TaskGroup
 
+CONCURRENCY = 20  # records evaluated at a time
+
 
 class Procedure(NamedTuple):
-    """How the records are evaluated. The first failure `stops` it; `advance` gets the number of rows just finished."""
+    """How the records are evaluated. The first failure `stops` it; `advance` gets the number of rows just finished.
+
+    `concurrency`: the most records at a time; None is what the governor allows, and `CONCURRENCY` without one.
+    """
 
     retries: RetryPolicy
-    concurrency: int
+    concurrency: int | None
     stops: bool
     advance: Callable[[int], None]
 
@@ -35,14 +44,20 @@ class Row(NamedTuple):
     seconds: float
 
 
-def run_rows(evaluator: Any, records: Sequence[dict[str, Any]], procedure: Procedure) -> list[Row | None]:
-    """The row of each record; None for records that were not evaluated because the evaluation was stopped."""
-    if is_concurrent(evaluator):
-        group = TaskGroup()
-        return run_coroutine(gather_rows(evaluator, records, procedure, group), drain=group.drain)
+def run_rows(evaluator: Evaluator, records: Sequence[dict[str, Any]], procedure: Procedure) -> list[Row | None]:
+    """The row of each record; None for records that were not evaluated because the evaluation was stopped.
+
+    Records for which a model is asked are evaluated concurrently, in karat's event loop; so are the records of an
+    evaluator that has no synchronous method.
+    """
+    governed = govern(evaluator)
+    if governed or (evaluator.kind == "llm" and _is_async(evaluator)):
+        return _run_concurrently(governed or evaluator, records, procedure)
     rows: list[Row | None] = [None] * len(records)
     for number, record in enumerate(records):
         row = rows[number] = _attempt(evaluator, record, procedure.retries)
+        if row.scores is None and isinstance(row.errors[-1], NotImplementedError) and _is_async(evaluator):
+            return _run_concurrently(evaluator, records, procedure)
         procedure.advance(1)
         if procedure.stops and row.scores is None:
             break
@@ -50,11 +65,32 @@ def run_rows(evaluator: Any, records: Sequence[dict[str, Any]], procedure: Proce
 
 
 async def gather_rows(
-    evaluator: Any, records: Sequence[dict[str, Any]], procedure: Procedure, group: TaskGroup | None = None
+    evaluator: Evaluator, records: Sequence[dict[str, Any]], procedure: Procedure
 ) -> list[Row | None]:
-    """The same in the running event loop, with up to `concurrency` records at a time."""
+    """The same, awaited; where no governor is needed, in the running event loop."""
+    if governed := govern(evaluator):
+        return await await_coroutine(_gather(governed, records, procedure, TaskGroup()))
+    return await _gather(evaluator, records, procedure, TaskGroup())
+
+
+def _is_async(evaluator: Evaluator) -> bool:
+    """Whether the evaluator has an asynchronous method of its own."""
+    return type(evaluator)._async_evaluate not in (Evaluator._async_evaluate, LLMEvaluator._async_evaluate)  # noqa: SLF001
+
+
+def _run_concurrently(
+    evaluator: Evaluator, records: Sequence[dict[str, Any]], procedure: Procedure
+) -> list[Row | None]:
+    group = TaskGroup()
+    return run_coroutine(_gather(evaluator, records, procedure, group), drain=group.drain)
+
+
+async def _gather(
+    evaluator: Any, records: Sequence[dict[str, Any]], procedure: Procedure, group: TaskGroup
+) -> list[Row | None]:
     rows: list[Row | None] = [None] * len(records)
-    group = group or TaskGroup()
+    governor = getattr(getattr(evaluator, "llm", None), "governor", None)
+    concurrency = procedure.concurrency or (governor.limits.concurrency if governor else CONCURRENCY)
 
     async def work(number: int) -> None:
         row = rows[number] = await _attempt_async(evaluator, records[number], procedure.retries)
@@ -62,26 +98,19 @@ async def gather_rows(
             group.stop(row.errors[-1])
 
     try:
-        await group.run(work, range(len(records)), concurrency=procedure.concurrency, progress=procedure.advance)
+        await group.run(work, range(len(records)), concurrency=concurrency, progress=procedure.advance)
     except Exception:
         if not any(row is not None and row.scores is None for row in rows):
             raise  # otherwise the error is that of the row that stopped the group
     return rows
 
 
-def is_concurrent(evaluator: Any) -> bool:
-    """Whether records can be evaluated concurrently: by judges, and by evaluators that are only async."""
-    if not isinstance(evaluator, Evaluator) or type(evaluator)._async_evaluate is Evaluator._async_evaluate:  # noqa: SLF001
-        return False
-    return evaluator.kind == "llm" or type(evaluator)._evaluate is Evaluator._evaluate  # noqa: SLF001
-
-
-def _attempt(evaluator: Any, record: dict[str, Any], policy: RetryPolicy) -> Row:
+def _attempt(evaluator: Evaluator, record: dict[str, Any], policy: RetryPolicy) -> Row:
     start, errors = time.perf_counter(), list[Exception]()
 
-    def attempt() -> list[Any] | Fault:
+    def attempt() -> list[Score] | Fault:
         try:
-            return list(evaluator.evaluate(record))
+            return _check(evaluator, evaluator.evaluate(record))
         except Exception as error:  # noqa: BLE001  (reported in the frame)
             errors.append(error)
             return classify(error)
@@ -89,12 +118,15 @@ def _attempt(evaluator: Any, record: dict[str, Any], policy: RetryPolicy) -> Row
     return _row(retry_blocking(attempt, policy), errors, start)
 
 
-async def _attempt_async(evaluator: Any, record: dict[str, Any], policy: RetryPolicy) -> Row:
+async def _attempt_async(evaluator: Evaluator, record: dict[str, Any], policy: RetryPolicy) -> Row:
     start, errors = time.perf_counter(), list[Exception]()
 
-    async def attempt() -> list[Any] | Fault:
+    async def attempt() -> list[Score] | Fault:
         try:
-            return list(await evaluator.async_evaluate(record))
+            if _is_async(evaluator):
+                return _check(evaluator, await evaluator.async_evaluate(record))
+            in_context, loop = copy_context().run, asyncio.get_running_loop()
+            return await loop.run_in_executor(threads(), in_context, _evaluate_in_thread, evaluator, record)
         except Exception as error:  # noqa: BLE001  (reported in the frame)
             errors.append(error)
             return classify(error)
@@ -102,7 +134,21 @@ async def _attempt_async(evaluator: Any, record: dict[str, Any], policy: RetryPo
     return _row(await retry(attempt, policy), errors, start)
 
 
-def _row(outcome: list[Any] | Fault, errors: Sequence[Exception], start: float) -> Row:
+def _evaluate_in_thread(evaluator: Evaluator, record: dict[str, Any]) -> list[Score]:
+    try:
+        return _check(evaluator, evaluator.evaluate(record))
+    except StopIteration as error:  # a future cannot hold one: whoever awaits it would never be woken
+        raise RuntimeError(f"{evaluator.name} raised StopIteration") from error
+
+
+def _check(evaluator: Evaluator, scores: Any) -> list[Score]:
+    if not isinstance(scores, list) or not all(isinstance(score, Score) for score in scores):
+        whose = f"{evaluator.name}: {type(evaluator).__name__}"
+        raise TypeError(f"{whose} must return a list of Scores, it returned {scores!r:.80}")
+    return scores
+
+
+def _row(outcome: list[Score] | Fault, errors: Sequence[Exception], start: float) -> Row:
     return Row(None if isinstance(outcome, Fault) else outcome, errors, time.perf_counter() - start)
 
 

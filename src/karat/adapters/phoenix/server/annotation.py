@@ -1,8 +1,8 @@
-"""Annotations: scores in the form of Phoenix's API, one dict for each span (or document of a span) and metric.
+"""Annotations: scores in the form of Phoenix's API, one dict for each span, document, trace or session, and metric.
 
-A span's annotation carries an identifier that karat derives from the metric's signature. Phoenix keeps one annotation
-for each span, name and identifier: the same metric logged again replaces its own scores, while scores of another
-model or with other settings stay beside them. Documents have no identifier, but a position.
+An annotation carries an identifier that karat derives from the metric's signature. Phoenix keeps one annotation for
+each span (trace, session), name and identifier: the same metric logged again replaces its own scores, while scores of
+another model or with other settings stay beside them. Documents have no identifier, but a position.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, TypeAlias
 
+from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
+
 Annotation: TypeAlias = Mapping[str, Any]
+TARGETS = {
+    "span_id": SPAN_IDS,
+    "trace_id": TRACE_IDS,
+    "session_id": ("session_id", "session.id", "attributes.session.id"),
+}
+"""What is annotated, and the columns that hold its id: a table with ids of spans is of spans."""
 
 
 @dataclass(frozen=True)
@@ -30,3 +38,12 @@ def identifier(signature: str) -> str:
     'karat-24107bc42329b2eb'
     """
     return f"karat-{sha256(signature.encode()).hexdigest()[:16]}"
+
+
+def target(annotation: Annotation) -> str:
+    """What is annotated: the name of the member that holds its id.
+
+    >>> target({"trace_id": "a1", "name": "token_f1"})
+    'trace_id'
+    """
+    return next(name for name in TARGETS if name in annotation)

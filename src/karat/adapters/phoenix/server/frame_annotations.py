@@ -5,42 +5,30 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from karat.adapters.phoenix.mapping import is_missing
-from karat.adapters.phoenix.server.annotation import Annotation, Annotations, identifier
-from karat.core.columns.ids import SPAN_IDS
-from karat.core.columns.python_values import to_pandas
+from karat.adapters.phoenix.server.annotation import TARGETS, Annotation, Annotations, identifier
+from karat.core.columns.python_values import is_missing, to_pandas
 from karat.core.errors import ColumnError, DataError, did_you_mean
-from karat.core.lazy import import_extra
 
 _RESULT = ("score", "label", "explanation")
-_COLUMNS = (*_RESULT, "metadata", "annotation_name", "annotator_kind")
-_OPTIONAL = ("identifier", "document_position")
+_COLUMNS = (*_RESULT, "metadata", "annotation_name", "annotator_kind", "identifier", "document_position")
 _KINDS = ("CODE", "LLM", "HUMAN")
 _SUFFIX = "_score"
-_NOT_A_SCORE: Any = {"": "not a score"}
 
 
 def to_annotation_dataframe(dataframe: Any, score_names: Sequence[str] | None = None) -> Any:
     """A frame with one row for each score of each span, for `Client().spans.log_span_annotations_dataframe`.
 
-    Reads the columns `<name>_score` that `evaluate_dataframe` writes: dicts, or the same as JSON text, as in files.
-    `score_names` selects among them; by default all are read but those that hold numbers alone. All columns with
-    `span_id` in their name are kept, and an index of such a name becomes one; the id is in `context.span_id` or
-    `span_id`, else a column `span_id` is added with the values of the only other one that has not `parent` in its name.
-    Then come `score`, `label` and `explanation` (None if missing), `metadata` (with the direction, if there is one;
-    else None), `annotation_name` and `annotator_kind` (LLM for an unknown kind). Labels are text.
-
-    Rows that failed, rows without a span and scores with nothing to log are left out; one warning counts them.
-
-    Raises `ColumnError`, a `ValueError`, if no column holds the span's id, or a named column holds no scores, and
-    `json.JSONDecodeError` for text that is not JSON.
+    It is Phoenix's own, but for what Phoenix's client cannot log: rows without a score, a label and an explanation are
+    left out, unless there are no others, and so is the reason why a metric of karat's gave no score; a warning counts
+    them. What is missing is None, since the client makes of NaN the label "nan". Labels are text. Columns of numbers
+    are no scores.
 
     >>> import pandas as pd
     >>> from karat.adapters.phoenix import evaluate_dataframe, exact_match
@@ -49,144 +37,126 @@ def to_annotation_dataframe(dataframe: Any, score_names: Sequence[str] | None = 
     >>> annotations[["context.span_id", "annotation_name", "score", "annotator_kind"]].values.tolist()
     [['a1', 'exact_match', 1.0, 'CODE']]
     """
-    pd = import_extra("pandas", extra="phoenix", need="to_annotation_dataframe")
-    ids = _id_columns(dataframe)
-    id_column = _id_column(ids)
-    rows: list[dict[str, Any]] = []
-    left_out = Counter[str]()
-    for name, scores in _score_columns(dataframe, score_names):
-        for row, score in enumerate(scores):
-            if score is None:
-                left_out["that failed"] += 1
-            elif id_column is not None and _is_blank(ids[id_column][row]):
-                left_out["without a span"] += 1
-            elif _is_empty(score):
-                left_out["with nothing to log"] += 1
-            else:
-                spans = {column: _to_text(values[row]) for column, values in ids.items()}
-                rows.append({**spans, **_to_row(name, score)})
-    if left_out:
-        counts = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
-        warnings.warn(f"scores left out: {counts}", stacklevel=2)
-    columns = {name: [row[name] for row in rows] for name in (*ids, *_COLUMNS)}
-    return pd.DataFrame({name: pd.Series(values, dtype=_dtype(name, values)) for name, values in columns.items()})
+    from phoenix.evals.utils import to_annotation_dataframe as theirs  # noqa: PLC0415  (of another package)
+
+    dataframe = dataframe.rename(columns=str)
+    if not score_names:
+        named = [name for name in dataframe if name.endswith(_SUFFIX) and dataframe[name].dtype.kind not in "iufb"]
+        score_names = [name.removesuffix(_SUFFIX) for name in named]
+    frame = theirs(dataframe=dataframe, score_names=score_names)
+    if frame.empty:
+        return frame
+    frame["label"] = [None if is_missing(label) else str(label) for label in frame["label"]]
+    frame = frame.astype(object).where(frame.notna(), None)
+    unscored = [isinstance(each, Mapping) and "signature" in each for each in frame["metadata"]]
+    said = frame[[*_RESULT[:2]]].notna().any(axis=1) | (frame["explanation"].notna() & ~np.array(unscored))
+    if said.any() and not said.all():
+        warnings.warn(f"{(~said).sum()} rows without a score are left out", stacklevel=2)
+        frame = frame[said].reset_index(drop=True)
+    return frame
 
 
 def from_frame(frame: Any) -> Annotations:
     """The annotations of a frame that `evaluate_dataframe` or `to_annotation_dataframe` returned, or of one's own.
 
-    Raises `ColumnError` or `DataError`, which name the row, for a frame that holds no annotations.
+    They are of spans, of traces or of sessions, whichever the frame has ids of, in this order. Raises `ColumnError` or
+    `DataError`, which name the row, for a frame that holds no annotations.
     """
     if hasattr(frame, "to_pandas"):  # polars and Arrow
         frame = to_pandas(frame) if isinstance(frame, pa.Table) else frame.to_pandas()
     if not hasattr(frame, "reset_index"):
         expected = "the result of karat.score, or a pandas frame of scores, is expected"
         raise DataError(f"{expected}, not {type(frame).__name__}")
-    if "annotation_name" not in frame.columns:
-        if not _score_columns(frame, None):
-            raise ColumnError(f"no column '<name>{_SUFFIX}' holds scores, as evaluate_dataframe writes them")
-        frame = to_annotation_dataframe(frame)
-    ids = _id_columns(frame)
-    id_column = _id_column(ids)
-    if id_column is None:
-        several = ", ".join(name for name in ids if "parent" not in name.lower())
-        raise ColumnError(f"{several} could each be the span's id: {SPAN_IDS[0]} is expected")
-    span_ids = ids[id_column]
-    names = [name for name in (*_COLUMNS, *_OPTIONAL) if name in frame.columns]
-    cells = zip(span_ids, *(frame[name].tolist() for name in names), strict=True)
+    target, ids = _ids(frame)
     annotations: list[Annotation] = []
     first_rows: dict[Any, int] = {}
     unscored = 0
-    for number, values in enumerate(cells, 1):
-        row = {name: value for name, value in zip([id_column, *names], values, strict=True) if not _is_absent(value)}
+    for number, cells in _rows(frame):
+        row = {name: value for name, value in cells.items() if not _is_absent(value)}
         if not row.keys() & {"score", "label"}:
             unscored += 1
             continue
-        annotations.append(annotation := _to_annotation(row, id_column, number))
-        key = tuple(annotation.get(part) for part in ("span_id", "name", "identifier", "document_position"))
+        if _is_absent(ids[number - 1]):
+            raise ColumnError(f"row {number}: {target} is expected, not null")
+        annotations.append(annotation := {target: str(ids[number - 1]), **_to_annotation(row, number)})
+        key = tuple(annotation.get(part) for part in (target, "name", "identifier", "document_position"))
         if (first := first_rows.setdefault(key, number)) != number:
-            raise DataError(f"rows {first} and {number} are both {annotation['name']!r} of span {key[0]}")
+            what = target.removesuffix("_id")
+            raise DataError(f"rows {first} and {number} are both {annotation['name']!r} of {what} {key[0]}")
     return Annotations(annotations, unscored)
 
 
-def _id_columns(frame: Any) -> dict[str, list[Any]]:
-    """The columns and levels of the index with `span_id` in their name, and `span_id` if it is plain which that is."""
-    ids = {str(name): column.tolist() for name, column in frame.items() if "span_id" in str(name).lower()}
-    for level in frame.index.names:
-        if "span_id" in str(level).lower():
-            ids[f"{level}_from_index" if level in ids else str(level)] = frame.index.get_level_values(level).tolist()
-    likely = [name for name in ids if "parent" not in name.lower()]
-    if not likely:
-        columns = ", ".join(map(str, frame.columns))
-        raise ColumnError(f"No column containing 'span_id' found in DataFrame: {SPAN_IDS[0]} is expected in {columns}")
-    if len(likely) == 1 and likely[0] not in SPAN_IDS:
-        ids["span_id"] = ids[likely[0]]
-    return ids
+def _ids(frame: Any) -> tuple[str, list[Any]]:
+    """What the rows annotate, and its ids: of columns or levels of the index, never a parent's."""
+    levels = {str(name): frame.index.get_level_values(name) for name in frame.index.names if name is not None}
+    columns = levels | {str(name): column for name, column in frame.items()}
+    for target, names in TARGETS.items():
+        likely = [name for name in columns if target in name.lower() and "parent" not in name.lower()]
+        found = next((name for name in names if name in columns), likely[0] if len(likely) == 1 else None)
+        if found is not None:
+            return target, columns[found].tolist()
+        if likely:
+            raise ColumnError(f"{', '.join(likely)} could each be the {target}: {names[0]} is expected")
+    expected = ", ".join(names[0] for names in TARGETS.values())
+    raise ColumnError(f"no column holds ids of spans, traces or sessions: one of {expected} is expected")
 
 
-def _id_column(ids: Mapping[str, list[Any]]) -> str | None:
-    """The name of the column with the span's id, None if several could be it."""
-    return next((name for name in SPAN_IDS if name in ids), None)
+def _rows(frame: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of each row, and its annotation's cells: of columns of their own, or of the dicts in score columns."""
+    if "annotation_name" in frame.columns:
+        names = [name for name in _COLUMNS if name in frame.columns]
+        for number, values in enumerate(zip(*(frame[name].tolist() for name in names), strict=True), 1):
+            yield number, dict(zip(names, values, strict=True))
+        return
+    if not (columns := _score_columns(frame)):
+        raise ColumnError(f"no column '<name>{_SUFFIX}' holds scores, as evaluate_dataframe writes them")
+    for name, scores in columns.items():
+        for number, score in enumerate(scores, 1):
+            yield number, _cells(name, score) if score else {}
 
 
-def _score_columns(frame: Any, wanted: Sequence[str] | None) -> list[tuple[str, list[Mapping[str, Any] | None]]]:
-    """The scores of each wanted name, or of all columns that hold some; None for a row without one."""
-    if isinstance(wanted, str):
-        raise TypeError(f"score_names: a list of names is expected, got {wanted!r}")
-    columns = {str(name).removesuffix(_SUFFIX): column for name, column in frame.items() if str(name).endswith(_SUFFIX)}
-    scores = []
-    for name in wanted or columns:
-        if name not in columns:
-            raise ColumnError(f"Score column '{name}{_SUFFIX}' not found in DataFrame{did_you_mean(name, columns)}")
-        values = columns[name].tolist()
-        cells = [_to_score(value, f"column {name}{_SUFFIX}, row {row}") for row, value in enumerate(values, 1)]
-        others = [row for row, cell in enumerate(cells) if cell is _NOT_A_SCORE]
-        if others and (wanted or len(others) < len(cells) - cells.count(None)):
-            got = f"{values[others[0]]!r:.60}"
-            raise ColumnError(f"column {name}{_SUFFIX}, row {others[0] + 1}: a score's dict is expected, got {got}")
-        if not others:
-            scores.append((name, cells))
-    return scores
+def _score_columns(frame: Any) -> dict[str, list[Mapping[str, Any] | None]]:
+    """The scores in each column that holds some, dicts or the same as JSON text; None for a row without one."""
+    columns = {}
+    for name, column in frame.items():
+        if str(name).endswith(_SUFFIX):
+            scores = [_to_score(cell) for cell in column.tolist()]
+            others = [row for row, score in enumerate(scores, 1) if score is not None and not _is_score(score)]
+            if not others:
+                columns[str(name).removesuffix(_SUFFIX)] = scores
+            elif len(others) < len(scores) - scores.count(None):
+                got = f"{scores[others[0] - 1]!r:.60}"
+                raise ColumnError(f"column {name}, row {others[0]}: a score's dict is expected, got {got}")
+    return columns
 
 
-def _to_score(cell: Any, place: str) -> Any:
-    """A cell's score as a dict; None for an empty cell, `_NOT_A_SCORE` for anything else but text that is not JSON."""
-    if _is_blank(cell):
-        return None
-    if isinstance(cell, str):
-        try:
+def _to_score(cell: Any) -> Any:
+    """A cell's score as a dict, None for an empty cell; anything else as it is."""
+    if isinstance(cell, str) and cell:
+        with suppress(ValueError):
             cell = json.loads(cell)
-        except json.JSONDecodeError as error:
-            problem = f"{place}: a score as JSON is expected (score_names= selects columns), got {cell!r:.60}"
-            raise json.JSONDecodeError(problem, error.doc, error.pos) from None
-    return cell if isinstance(cell, Mapping) and cell.keys() & {*_RESULT, "direction"} else _NOT_A_SCORE
+    return None if _is_absent(cell) or cell == "" else cell
 
 
-def _is_empty(score: Mapping[str, Any]) -> bool:
-    """Whether a score has nothing to log; the explanation of one of karat's metrics alone says why it has no score."""
-    ours = "signature" in (score.get("metadata") or {})
-    return all(_is_blank(score.get(part)) for part in (_RESULT[:2] if ours else _RESULT))
+def _is_score(value: Any) -> bool:
+    return isinstance(value, Mapping) and bool(value.keys() & {*_RESULT, "direction"})
 
 
-def _to_row(name: str, score: Mapping[str, Any]) -> dict[str, Any]:
-    direction = {"direction": score["direction"]} if score.get("direction") else {}
+def _cells(name: str, score: Mapping[str, Any]) -> dict[str, Any]:
     kind = str(score.get("kind") or score.get("source")).upper()
-    value, label, explanation = (None if _is_blank(score.get(part)) else score[part] for part in _RESULT)
+    direction = {"direction": score["direction"]} if score.get("direction") else {}
     return {
-        "score": None if value is None else float(value),
-        "label": None if label is None else str(label),
-        "explanation": None if explanation is None else str(explanation),
-        "metadata": {**(score.get("metadata") or {}), **direction} or None,
+        **{part: None if score.get(part) == "" else score.get(part) for part in _RESULT},
+        "metadata": {**(score.get("metadata") or {}), **direction},
         "annotation_name": name,
         "annotator_kind": "CODE" if kind == "HEURISTIC" else kind if kind in _KINDS else "LLM",
     }
 
 
-def _to_annotation(row: Mapping[str, Any], id_column: str, number: int) -> Annotation:
+def _to_annotation(row: Mapping[str, Any], number: int) -> Annotation:
     """The annotation in a row, whose missing values are left out; `number` is the row's, for messages."""
-    for name in (id_column, "annotation_name"):
-        if name not in row:
-            raise ColumnError(f"row {number}: {name} is expected, not null")
+    if "annotation_name" not in row:
+        raise ColumnError(f"row {number}: annotation_name is expected, not null")
     kind = str(row.get("annotator_kind", "CODE")).upper()
     if kind not in _KINDS:
         raise DataError(f"row {number}: annotator_kind {row['annotator_kind']!r}{did_you_mean(kind, _KINDS)}")
@@ -196,7 +166,6 @@ def _to_annotation(row: Mapping[str, Any], id_column: str, number: int) -> Annot
     mark = {} if place else {"identifier": str(row.get("identifier", default))}
     texts = {name: str(row[name]).encode(errors="replace").decode() for name in ("label", "explanation") if name in row}
     return {
-        "span_id": str(row[id_column]),
         **place,
         "name": str(row["annotation_name"]),
         "annotator_kind": kind,
@@ -224,21 +193,6 @@ def _read_metadata(value: Any, number: int) -> dict[str, Any]:
     return dict(metadata)
 
 
-def _dtype(name: str, values: list[Any]) -> Any:
-    """A dtype with which pandas keeps None as None."""
-    if name == "score" and values and None not in values:
-        return float
-    return object if name in {*_RESULT, "metadata"} else str
-
-
-def _to_text(value: Any) -> str | None:
-    return None if is_missing(value) else str(value)
-
-
 def _is_absent(value: Any) -> bool:
     """Whether a cell is empty: None, NaN, pandas' NA, or a number that JSON cannot hold."""
     return is_missing(value) or (isinstance(value, float) and math.isinf(value))
-
-
-def _is_blank(value: Any) -> bool:
-    return _is_absent(value) or (isinstance(value, str) and not value)

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from karat.adapters.phoenix.server.annotation import Annotation
+from karat.adapters.phoenix.server.annotation import TARGETS, Annotation, target
 from karat.adapters.phoenix.server.connection import Progress, ServerError, check_address, connect
 from karat.adapters.phoenix.server.frame_annotations import from_frame
 from karat.adapters.phoenix.server.result_annotations import from_result
@@ -29,7 +29,7 @@ from karat.runs.scoring.result import Result
 _BATCH = 100
 _REFUSED = {400, 413, 422}  # statuses caused by the annotations, not by the server; so may be 500
 _MOST_500 = 10  # in a row, then it is the server: one annotation in a batch causes at most eight
-_REQUIRED = ("span_id", "name", "annotator_kind", "result")
+_REQUIRED = ("name", "annotator_kind", "result")
 
 
 class NotLogged(KaratError):
@@ -51,9 +51,10 @@ class Logged:
 def log_annotations(
     scored: Any, url: str, *, outbox: str | Path | None = None, progress: Progress | None = None
 ) -> Logged:
-    """Log scores to the Phoenix at `url`, as annotations of their spans.
+    """Log scores to the Phoenix at `url`, as annotations of their spans, else of their traces or sessions.
 
     `scored`: the result of `karat.score` on spans, or a frame of `evaluate_dataframe` or `to_annotation_dataframe`.
+    They are of what it has ids of: `span_id` or `context.span_id`, else `trace_id`, else `session_id`.
     `outbox`: the file that holds the annotations not logged yet, by default a new one in the working directory; it is
     removed when all are logged. `progress`: called with the number of annotations logged so far and of all.
 
@@ -131,11 +132,15 @@ class _Delivery:
         return [each for position, each in enumerate(self.annotations) if position not in self.logged]
 
     def run(self, client: Any) -> None:
-        for of_documents, post in (
-            (False, lambda batch: client.spans.log_span_annotations(span_annotations=batch, sync=True)),
-            (True, lambda batch: client.spans.log_document_annotations(document_annotations=batch, sync=True)),
-        ):
-            positions = [n for n, each in enumerate(self.annotations) if ("document_position" in each) is of_documents]
+        posts: dict[str, Callable[[list[Annotation]], Any]] = {
+            "span_id": lambda batch: client.spans.log_span_annotations(span_annotations=batch, sync=True),
+            "document": lambda batch: client.spans.log_document_annotations(document_annotations=batch, sync=True),
+            "trace_id": lambda batch: client.traces.log_trace_annotations(trace_annotations=batch, sync=True),
+            "session_id": lambda batch: client.sessions.log_session_annotations(session_annotations=batch, sync=True),
+        }
+        kinds = ["document" if "document_position" in each else target(each) for each in self.annotations]
+        for kind, post in posts.items():
+            positions = [position for position, each in enumerate(kinds) if each == kind]
             for start in range(0, len(positions), _BATCH):
                 self._log(positions[start : start + _BATCH], post)
 
@@ -147,7 +152,7 @@ class _Delivery:
             post([self.annotations[n] for n in positions])
         except httpx.HTTPStatusError as error:
             text, status = error.response.text, error.response.status_code
-            unknown = {n for n in positions if self.annotations[n]["span_id"] in text}
+            unknown = {n for n in positions if self.annotations[n][target(self.annotations[n])] in text}
             if status == 404 and unknown:
                 parts = [rest] if (rest := [n for n in positions if n not in unknown]) else []
             elif status not in _REFUSED and not self._counts_as_refused(status):
@@ -188,7 +193,9 @@ def _read(path: Path) -> Iterator[Annotation]:
                 annotation = json.loads(line)
             except ValueError as error:
                 raise RowError(f"{path}, line {number}: {error}") from None
-            if missing := [name for name in _REQUIRED if not isinstance(annotation, dict) or name not in annotation]:
+            members = annotation if isinstance(annotation, dict) else {}
+            missing = [] if members.keys() & TARGETS else ["span_id"]
+            if missing := [*missing, *(name for name in _REQUIRED if name not in members)]:
                 raise RowError(f"{path}, line {number}: an annotation with {', '.join(missing)} is expected")
             yield annotation
 

@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.adapters.phoenix.server.annotation import Annotation, Annotations, identifier
+from karat.adapters.phoenix.server.annotation import TARGETS, Annotation, Annotations, identifier
 from karat.core.columns.arrow import is_text
-from karat.core.columns.ids import SPAN_IDS
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
@@ -26,10 +25,11 @@ SPANS, POSITIONS = "context_spans", "context_positions"  # for each context: the
 def from_result(result: Result) -> Annotations:
     """One annotation for each row and metric, and one for each document that a judge judged alone.
 
-    Raises `ColumnError` if no column holds the span's id, `DataError` if two rows have the same one.
+    They are of spans, else of traces, else of sessions. Raises `ColumnError` if no column holds their ids, `DataError`
+    if two rows have the same one.
     """
     table = result.table
-    span_ids = _span_ids(table)
+    target, ids = _ids(table)
     judges_contexts = SPANS in table.column_names and result.mapping.get("contexts") == "contexts"
     annotations: list[Annotation] = []
     unscored = 0
@@ -41,14 +41,14 @@ def from_result(result: Result) -> Annotations:
             part: _read_text(table[column], output.schema.field(column).type) if from_csv else table[column].to_pylist()
             for part, column in {"score": score, **details}.items()
         }
-        for row, span_id in enumerate(span_ids):
+        for row, of in enumerate(ids):
             cells = {column: values[row] for column, values in columns.items()}
             if cells["score"] is None:
                 unscored += 1
             else:
-                annotations.append(_of_span(metric, name, span_id, cells))
+                annotations.append({target: of, **_of_row(metric, name, cells)})
         if judges_contexts and _judges_each_context(metric):
-            annotations += _of_documents(metric, name, columns["statements"], table, span_ids)
+            annotations += _of_documents(metric, name, columns["statements"], table, ids)
     return Annotations(annotations, unscored)
 
 
@@ -58,19 +58,23 @@ def _names(metrics: Sequence[Metric]) -> list[str]:
     return [metric.name if metric.definition.judge and counts[metric.name] == 1 else metric.spec for metric in metrics]
 
 
-def _span_ids(table: pa.Table) -> list[str]:
-    name = next((name for name in SPAN_IDS if name in table.column_names), None)
-    if name is None:
-        expected = " or ".join(SPAN_IDS)
-        raise ColumnError(f"no column holds the id of each row's span: {expected} is expected in {table.column_names}")
+def _ids(table: pa.Table) -> tuple[str, list[str]]:
+    """What the rows are of, and the id of each."""
+    found = [(target, name) for target, names in TARGETS.items() for name in names if name in table.column_names]
+    if not found:
+        expected = ", ".join(names[0] for names in TARGETS.values())
+        raise ColumnError(f"no column holds ids of spans, traces or sessions: one of {expected} is expected")
+    target, name = found[0]
     ids = to_python(table[name])
     if None in ids:
-        raise ColumnError(f"column {name!r}, row {ids.index(None) + 1}: the id of a span is expected, not null")
+        raise ColumnError(f"column {name!r}, row {ids.index(None) + 1}: an id is expected, not null")
     first_rows: dict[Any, int] = {}
-    for row, span_id in enumerate(ids, 1):
-        if (first := first_rows.setdefault(span_id, row)) != row:
-            raise DataError(f"rows {first} and {row} are both of span {span_id}: it takes one score")
-    return ids
+    for row, each in enumerate(ids, 1):
+        if (first := first_rows.setdefault(each, row)) != row:
+            raise DataError(
+                f"rows {first} and {row} are both of {target.removesuffix('_id')} {each}: it takes one score"
+            )
+    return target, ids
 
 
 def _read_text(column: pa.ChunkedArray, kind: pa.DataType) -> list[Any]:
@@ -84,12 +88,11 @@ def _read_lists(column: pa.ChunkedArray) -> list[Sequence[Any] | None]:
     return [json.loads(cell or "null") if isinstance(cell, str) else cell for cell in column.to_pylist()]
 
 
-def _of_span(metric: Metric, name: str, span_id: str, cells: Mapping[str, Any]) -> Annotation:
+def _of_row(metric: Metric, name: str, cells: Mapping[str, Any]) -> Annotation:
     explanation = cells.get("explanation", cells.get("statements"))
     result = {"score": cells["score"], "label": cells.get("label"), "explanation": explanation}
     trace = {"trace_id": cells["trace_id"]} if cells.get("trace_id") else {}
     return {
-        "span_id": span_id,
         **_header(metric, name, trace),
         "identifier": identifier(metric.signature),
         "result": {key: value for key, value in result.items() if value is not None},

@@ -1,7 +1,7 @@
-"""Phoenix's metrics by rows and by columns, and karat's own metrics and judges as evaluators of Phoenix's kind."""
+"""karat's metrics and judges as Phoenix's evaluators, by rows and by columns, and Phoenix's own by columns."""
 
 import asyncio
-import re
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -9,17 +9,14 @@ import pytest
 
 import karat
 from karat import Governor, Judge
-from karat.adapters.phoenix import (
-    MatchesRegex,
-    PrecisionRecallFScore,
-    Score,
-    as_evaluator,
-    bind_evaluator,
-    exact_match,
-    matches_regex,
-)
+from karat.core.metric.registry import all_metrics
 from karat.errors import DataError, SpecError
 from karat.models.testing.fake import FakeModel
+
+phoenix = pytest.importorskip("phoenix.evals")
+
+from karat.adapters.phoenix import MatchesRegex, Score, as_evaluator, bind_evaluator, exact_match  # noqa: E402
+from karat.adapters.phoenix.frame.known import score_known  # noqa: E402
 
 
 class Frame:
@@ -36,9 +33,14 @@ class Frame:
         return pa.table(self._columns).to_pylist()
 
 
+def columns_of(evaluator, frame):
+    found = evaluator.score_columns(frame) if hasattr(evaluator, "score_columns") else None
+    return score_known(evaluator, frame) if found is None else found
+
+
 def by_column(evaluator, frame):
     """Each row's scores, as the columns have them."""
-    columns = evaluator.score_columns(frame)
+    columns = columns_of(evaluator, frame)
     return [[column.at(row) for column in columns] for row in range(len(columns[0].score))]
 
 
@@ -51,7 +53,8 @@ TEXTS = Frame(output=["a", "b", "", "ab a"], expected=["a", "a", "", "ab b"])
         exact_match,
         MatchesRegex("a+"),
         MatchesRegex("a*", include_explanation=False),
-        matches_regex("b$", name="ends in b"),
+        MatchesRegex("b$", name="ends in b"),
+        bind_evaluator(exact_match, name="equal"),
         as_evaluator("exact_match"),
         as_evaluator(["token_f1", "bleu(order=2)", "label_f(labels=['a', 'b'])"], name="several"),
         bind_evaluator(as_evaluator(["token_f1", "rouge_l"]), name="renamed"),
@@ -60,56 +63,45 @@ TEXTS = Frame(output=["a", "b", "", "ab a"], expected=["a", "a", "", "ab b"])
 )
 def test_columns_hold_what_rows_give(evaluator):
     assert by_column(evaluator, TEXTS) == [evaluator.evaluate(row) for row in TEXTS.rows()]
-    assert [column.name for column in evaluator.score_columns(TEXTS)] == list(evaluator.score_names)
-    assert all(
-        len(column.score) == 0
-        for column in evaluator.score_columns(
-            Frame(output=pa.array([], pa.string()), expected=pa.array([], pa.string()))
-        )
-    )
+    names = getattr(evaluator, "score_names", [evaluator.name])
+    assert [column.name for column in columns_of(evaluator, TEXTS)] == list(names)
+    empty = Frame(output=pa.array([], pa.string()), expected=pa.array([], pa.string()))
+    assert all(len(column.score) == 0 for column in columns_of(evaluator, empty))
+
+
+def test_every_metric_and_judge_is_an_evaluator_of_phoenix_s():
+    with warnings.catch_warnings(action="error"):
+        for metric in all_metrics():
+            if not metric.definition.name.startswith("judge:") or metric.definition.columns:
+                evaluator = as_evaluator(metric)
+                assert isinstance(evaluator, phoenix.Evaluator)
+                assert evaluator.describe()["input_schema"]["properties"].keys() == metric.definition.columns.keys()
 
 
 @pytest.mark.parametrize("evaluator", [exact_match, MatchesRegex("a")], ids=lambda evaluator: evaluator.name)
 def test_a_row_without_text_says_why_as_the_row_itself_would(evaluator):
     frame = Frame(output=["a", None, "a", None], expected=["a", "a", None, None])
-    (column,) = evaluator.score_columns(frame)
+    (column,) = score_known(evaluator, frame)
     for row, record in enumerate(frame.rows()):
-        reason = column.reason[row].as_py()
-        assert (reason is None) == column.score[row].is_valid
-        if reason is None:
+        if column.reason[row] is None:
             assert column.at(row) == evaluator.evaluate(record)[0]
         else:
-            with pytest.raises(DataError, match=re.escape(reason)):
+            with pytest.raises(ValueError, match=r"^Input validation failed") as alone:
                 evaluator.evaluate(record)
+            assert column.reason[row].partition("[")[0] == str(alone.value).partition("[")[0]
 
 
 def test_columns_that_are_no_text_are_left_to_the_rows():
     numbers = Frame(output=[1, 2], expected=["1", "2"])
-    assert exact_match.score_columns(numbers) is None
-    assert MatchesRegex("1").score_columns(numbers) is None
+    assert score_known(exact_match, numbers) is None
+    assert score_known(MatchesRegex("1"), numbers) is None
     with pytest.raises(KeyError):
-        exact_match.score_columns(Frame(output=["a"]))
+        score_known(exact_match, Frame(output=["a"]))
 
 
 def test_texts_of_two_layouts():
     frame = Frame(output=pa.array(["a", "b"], pa.large_string()), expected=pa.array(["a", "a"], pa.string()))
     assert [scores[0].score for scores in by_column(exact_match, frame)] == [1.0, 0.0]
-
-
-def test_a_pattern_that_is_none():
-    with pytest.raises(re.error):
-        MatchesRegex("(")
-
-
-def test_labels_of_numpy_and_of_two_kinds():
-    scores = PrecisionRecallFScore().evaluate({"expected": np.array([0, 1, 1]), "output": np.array([1, 1, 1])})
-    assert [score.score for score in scores] == pytest.approx([2 / 3, 1.0, 0.8])
-    with pytest.raises(DataError, match="expected: a list of str or int is expected"):
-        PrecisionRecallFScore().evaluate({"expected": ["a", None], "output": ["a", "b"]})
-    with pytest.raises(DataError, match="1 or more; they have 1 and 2"):
-        PrecisionRecallFScore().evaluate({"expected": ["a"], "output": ["a", "b"]})
-    with pytest.raises(DataError, match="'z' is not among the labels"):
-        PrecisionRecallFScore(positive_label="z").evaluate({"expected": ["a"], "output": ["a"]})
 
 
 def test_the_names_that_phoenix_has_need_no_mapping():
@@ -161,19 +153,10 @@ def test_a_wrapped_metric_says_what_it_is():
     (score,) = evaluator.evaluate({"output": "a", "expected": "a"})
     assert evaluator.name == score.name == "token_f1(normalize='none')"
     assert score.metadata == {"signature": metric.signature}
-    assert evaluator.describe() == {
-        "name": "token_f1(normalize='none')",
-        "kind": "code",
-        "direction": "maximize",
-        "input_schema": {
-            "type": "object",
-            "properties": {
-                "prediction": {"type": "string", "description": "text"},
-                "reference": {"type": "string", "description": "text"},
-            },
-            "required": ["prediction", "reference"],
-        },
-    }
+    described = evaluator.describe()
+    assert (described["name"], described["kind"], described["direction"]) == (evaluator.name, "code", "maximize")
+    assert described["input_schema"]["required"] == ["prediction", "reference"]
+    assert described["input_schema"]["properties"]["prediction"]["type"] == "string"
     assert as_evaluator("wer").direction == "minimize"
     assert as_evaluator(["wer", "token_f1"]).direction == "neutral"
 
@@ -252,14 +235,14 @@ def test_each_field_of_a_judge_is_a_score_of_its_own():
         governor=Governor(),
     )
     evaluator = as_evaluator(tone, name="tone")
-    assert evaluator.score_names == ("tone", "tone.polite", "tone.short")
+    assert evaluator.score_names == ["tone", "tone.polite", "tone.short"]
     assert [(s.name, s.score) for s in evaluator.evaluate({"responses": "x"})] == [
         ("tone", 0.5),
         ("tone.polite", 1.0),
         ("tone.short", 0.0),
     ]
     renamed = bind_evaluator(evaluator, {"responses": "a.b"}, name="again")
-    assert renamed.score_names == ("again", "again.polite", "again.short")
+    assert renamed.score_names == ["again", "again.polite", "again.short"]
     assert [s.name for s in renamed.evaluate({"a": {"b": "x"}})] == list(renamed.score_names)
 
 

@@ -1,4 +1,4 @@
-"""karat's metrics and judges as evaluators."""
+"""karat's metrics and judges as Phoenix's evaluators."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from phoenix.evals import Evaluator, Score
+from pydantic import Field, WithJsonSchema, create_model
 
-from karat.adapters.phoenix.code.evaluator import Evaluator
-from karat.adapters.phoenix.mapping import InputMapping, extractor, is_missing
-from karat.adapters.phoenix.score import Column, DirectionType, KindType, Read, Score
+from karat.adapters.phoenix.column import Column, Direction, Kind, Read
 from karat.core.columns.kinds import ANSWERS, IDS, NUMBER, NUMBERS, TEXT, TEXTS, to_arrow
+from karat.core.columns.python_values import is_missing
 from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
@@ -37,8 +38,8 @@ _SCHEMAS: dict[Any, dict[str, Any]] = {
 }
 
 
-def as_evaluator(metric: str | Metric | Iterable[str | Metric], *, name: str | None = None) -> Evaluator:
-    """Any of karat's metrics or judges as an evaluator; several metrics become one evaluator with a score for each.
+def as_evaluator(metric: str | Metric | Iterable[str | Metric], *, name: str | None = None) -> MetricEvaluator:
+    """Any of karat's metrics or judges as an evaluator of Phoenix's; of several metrics, one with a score for each.
 
     Its fields are the metric's columns: `prediction`, `reference`, `question`, `contexts`, … Records and mappings may
     use the names of other tools (`output`, `expected`, `input`, `context`). `name`: the name of the evaluator and of
@@ -67,27 +68,56 @@ class MetricEvaluator(Evaluator):
     def __init__(self, metrics: Sequence[Metric], name: str | None) -> None:
         self.metrics = tuple(metrics)
         kinds = {_kind(metric) for metric in metrics}
-        directions: set[DirectionType] = {metric.definition.direction for metric in metrics}
+        directions: set[Direction] = {metric.definition.direction for metric in metrics}
+        self._kinds = {role: kind for metric in metrics for role, kind in metric.definition.columns.items()}
+        fields: dict[str, Any] = {
+            role: (Annotated[Any, WithJsonSchema(_SCHEMAS.get(kind, {}))], Field(description=kind.name))
+            for role, kind in self._kinds.items()
+        }
         super().__init__(
             name=name or " + ".join(metric.spec for metric in metrics),
             kind="llm" if "llm" in kinds else "code",
             direction=directions.pop() if len(directions) == 1 else "neutral",
+            input_schema=create_model("Columns", **fields),
         )
-        self._kinds = {role: kind for metric in metrics for role, kind in metric.definition.columns.items()}
-        self._schema = self._input_schema = Roles(self._kinds)
-        self.traces_itself = kinds == {"llm"}  # a judge creates a span for each row
+        self.traces_itself = kinds == {"llm"}  # a judge creates a span for each row of a frame
+        self._names = [metric.spec for metric in metrics] if len(metrics) > 1 else [self.name]
+
+    @property
+    def source(self) -> Kind:
+        """The kind, under the name that Phoenix's experiments read.
+
+        They keep one score of an evaluator, so one with several scores does not have this attribute;
+        `karat.adapters.phoenix.experiment_evaluator` keeps all.
+        """
+        if len(self.score_names) > 1:
+            raise AttributeError(f"{self.name} gives several scores: use experiment_evaluator(…) in experiments")
+        return "llm" if self.kind == "llm" else "code"
+
+    @property
+    def score_names(self) -> Sequence[str]:
+        """The names of its scores."""
+        named = zip(self.metrics, self._names, strict=True)
+        return [each for metric, name in named for each in (name, *_field_names(metric, name).values())]
+
+    def evaluate(self, eval_input: dict[str, Any], input_mapping: Any = None) -> list[Score]:
+        """The scores of one record; raises `ColumnError`, a `ValueError`, if it lacks a column of the metric."""
+        return super().evaluate(eval_input, self._map(eval_input, input_mapping))
+
+    async def async_evaluate(self, eval_input: dict[str, Any], input_mapping: Any = None) -> list[Score]:
+        """The same, awaited; judges are waited for in threads."""
+        return await super().async_evaluate(eval_input, self._map(eval_input, input_mapping))
 
     def score_columns(self, read: Read) -> list[Column] | None:
         """The scores of all rows: computed by all cores, or asked for through one governor."""
         try:
-            mapped = self._fields_by_role(self._mapping or {})
+            mapped = self._fields_by_role(self._input_mapping or {})
             names = self._names_by_role(tuple(read.names), tuple(mapped))
             columns = {role: read(mapped.get(role) or names[role]) for role in self._kinds}
             with collect_model_errors():
-                scored = self._score(columns)
+                return self._score(columns)
         except ColumnError:  # if rows are scored one by one, each error says what that row lacks
             return None
-        return [replace(each, name=self._rename_score(each.name)) for each in scored]
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:
         values = {role: None if is_missing(value) else value for role, value in eval_input.items()}
@@ -102,29 +132,18 @@ class MetricEvaluator(Evaluator):
         if not any(metric.definition.remote for metric in self.metrics):
             return self._evaluate(eval_input)
         in_context = copy_context().run
-        return await asyncio.get_running_loop().run_in_executor(_threads(), in_context, self._evaluate, eval_input)
+        return await asyncio.get_running_loop().run_in_executor(threads(), in_context, self._evaluate, eval_input)
 
-    def _original_score_names(self) -> Sequence[str]:
-        named = zip(self.metrics, self._metric_names(), strict=True)
-        return [each for metric, name in named for each in (name, *_field_names(metric, name).values())]
-
-    def _metric_names(self) -> list[str]:
-        """The name of each metric's score, before `rename`."""
-        if len(self.metrics) > 1:
-            return [metric.spec for metric in self.metrics]
-        return [self._original_name or self._name]
-
-    def _read_fields(self, record: Any, mapping: InputMapping | None) -> dict[str, Any]:
-        """The value of each role: of the field mapped to it, or of a key that other tools use for the role."""
+    def _map(self, record: Any, mapping: Any) -> dict[str, Any]:
+        """For each role what the mapping says, else the key of the record that other tools use for it."""
         if not isinstance(record, Mapping):
-            return super()._read_fields(record, mapping)
-        sources = mapping or self._mapping or {}
+            raise TypeError(f"{self.name}: a record is expected, a dict of its fields; got {record!r:.80}")
+        sources = mapping or self._input_mapping or {}
         fields = self._fields_by_role(sources)
-        values = {role: extractor(field, sources[field])(record) for role, field in fields.items()}
         names = self._names_by_role(tuple(key for key in record if isinstance(key, str)), tuple(fields))
-        return {role: values[role] if role in values else record[names[role]] for role in self._kinds}
+        return names | {role: sources[field] or field for role, field in fields.items()}
 
-    def _fields_by_role(self, mapping: InputMapping) -> dict[str, str]:
+    def _fields_by_role(self, mapping: Mapping[str, Any]) -> dict[str, str]:
         fields: dict[str, str] = {}
         for field in mapping:
             if role := self._role(field):
@@ -150,39 +169,24 @@ class MetricEvaluator(Evaluator):
             raise ColumnError(f"{self.name}: {error}") from None
 
     def _score(self, columns: Mapping[str, pa.Array]) -> list[Column]:
-        scored = zip(self.metrics, score_columns(self.metrics, columns), self._metric_names(), strict=True)
+        scored = zip(self.metrics, score_columns(self.metrics, columns), self._names, strict=True)
         return [column for metric, rows, name in scored for column in _to_columns(metric, rows, name)]
 
-
-@dataclass(frozen=True)
-class Roles:
-    """The columns of metrics as fields. All are required; the metrics check their types."""
-
-    kinds: Mapping[str, Any]
-    optional: tuple[str, ...] = ()
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        return tuple(self.kinds)
-
-    def validate(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(values)
-
-    def describe(self) -> dict[str, Any]:
-        properties = {role: {**_SCHEMAS.get(kind, {}), "description": kind.name} for role, kind in self.kinds.items()}
-        return {"type": "object", "properties": properties, "required": list(self.required)}
-
-
-def _kind(metric: Metric) -> KindType:
-    return "llm" if metric.judge else "code"
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
 
 
 _map_names = lru_cache(maxsize=256)(map_columns)
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
+def threads() -> ThreadPoolExecutor:
+    """The threads that wait for judges, and for models that are asked synchronously."""
     return ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="karat judges")
+
+
+def _kind(metric: Metric) -> Kind:
+    return "llm" if metric.judge else "code"
 
 
 def _to_columns(metric: Metric, rows: Rows, name: str) -> Iterator[Column]:

@@ -1,0 +1,71 @@
+"""Phoenix's own evaluators that compute, by columns: `exact_match` and `MatchesRegex`, also bound or renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from phoenix.evals import Evaluator
+from phoenix.evals.metrics import MatchesRegex, exact_match
+
+from karat.adapters.phoenix.column import Column, Read
+from karat.core.columns.arrow import is_text
+
+
+def score_known(evaluator: Evaluator, read: Read) -> list[Column] | None:
+    """The scores of all rows, if the evaluator is one of these and its fields are columns of text."""
+    if isinstance(evaluator, type(exact_match)):  # a class of its own
+        texts = _read_texts(read, "output", "expected")
+        return None if texts is None else [_equal(evaluator, **texts)]
+    if type(evaluator)._evaluate is MatchesRegex._evaluate:  # noqa: SLF001
+        texts = _read_texts(read, "output")
+        return None if texts is None else [_search(evaluator, **texts)]
+    return None
+
+
+def _read_texts(read: Read, *fields: str) -> dict[str, pa.Array] | None:
+    columns = {field: read(field) for field in fields}
+    if not all(is_text(column.type) for column in columns.values()):
+        return None
+    return {field: column.cast(pa.large_string()) for field, column in columns.items()}
+
+
+def _equal(evaluator: Evaluator, output: pa.Array, expected: pa.Array) -> Column:
+    score = pc.equal(output, expected).cast(pa.float64())
+    return _column(evaluator, score, None, {"output": output, "expected": expected})
+
+
+def _search(evaluator: Any, output: pa.Array) -> Column:
+    """The counts of matches, and what Phoenix says of a text with as many."""
+    texts = output.to_pylist()
+    counts = [-1 if text is None else sum(1 for _ in evaluator.pattern.finditer(text)) for text in texts]
+    example = dict(zip(counts, texts, strict=True))
+    said = {
+        count: None if text is None else evaluator._evaluate({"output": text})[0].explanation  # noqa: SLF001
+        for count, text in example.items()
+    }
+    score = pc.greater(pa.array(counts), 0).cast(pa.float64())
+    return _column(evaluator, score, [said[count] for count in counts], {"output": output})
+
+
+def _column(evaluator: Evaluator, score: pa.Array, explanation: Any, texts: Mapping[str, pa.Array]) -> Column:
+    about: dict[str, Any] = {"kind": evaluator.kind, "direction": evaluator.direction}
+    return Column(name=evaluator.name, score=score, explanation=explanation, reason=_reasons(evaluator, texts), **about)
+
+
+def _reasons(evaluator: Evaluator, texts: Mapping[str, pa.Array]) -> list[str | None] | None:
+    """For each row with a null the error that Phoenix raises for it; None if there is no null."""
+    if not any(column.null_count for column in texts.values()):
+        return None
+    present = list(zip(*(column.is_valid().to_pylist() for column in texts.values()), strict=True))
+    errors: dict[tuple[bool, ...], str | None] = {}
+    for each in set(present):
+        record = {field: "" if valid else None for field, valid in zip(texts, each, strict=True)}
+        try:
+            evaluator.evaluate(record, {field: field for field in texts})
+            errors[each] = None
+        except ValueError as error:
+            errors[each] = str(error)
+    return [errors[each] for each in present]

@@ -1,0 +1,100 @@
+"""Phoenix's `LLM` whose requests go through karat's governor: within its limits, repeated, counted and cached."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from copy import copy
+from functools import cache
+from typing import Any, cast
+
+from phoenix.evals import LLM, Evaluator
+
+from karat.models.context import current_models
+from karat.models.event_loop import run_coroutine
+from karat.models.governor.governor import Governor
+from karat.models.request import Request, Schema
+
+_METHODS = ("generate_text", "generate_object", "async_generate_text", "async_generate_object")
+
+
+def govern(evaluator: Evaluator) -> Evaluator | None:
+    """A copy of an evaluator whose `llm` asks through the current governor; None if it has no LLM of Phoenix's.
+
+    A subclass of `LLM` that generates texts or objects by methods of its own is asked as it is.
+    """
+    llm = getattr(evaluator, "llm", None)
+    if not isinstance(llm, LLM) or any(getattr(type(llm), name) is not vars(LLM)[name] for name in _METHODS):
+        return None
+    governed: Any = copy(evaluator)
+    asked: Any = copy(llm)
+    asked.__class__, asked.governor = _governed(cast("Any", type(llm))), current_models().governor
+    asked._rate_limiters = []  # noqa: SLF001  (Phoenix's own limits: the governor has its own)
+    governed.llm = asked
+    return cast("Evaluator", governed)
+
+
+@cache
+def _governed(kind: type[LLM]) -> type[LLM]:
+    return type(kind.__name__, (GovernedLLM, kind), {})
+
+
+class GovernedLLM(LLM):
+    """An LLM of Phoenix's, as the model of a governor.
+
+    Replies are cached where the address of its endpoint is known.
+    """
+
+    governor: Governor
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return str(self.model)
+
+    @property
+    def endpoint(self) -> str | None:
+        """The provider and the address of its endpoint; None if the client has no such attribute."""
+        address = getattr(self._async_client, "base_url", None)
+        return f"{self.provider} {address}" if address else None
+
+    async def __call__(
+        self, messages: Sequence[Mapping[str, Any]], schema: Schema | None, settings: Mapping[str, Any]
+    ) -> str | Mapping[str, Any]:
+        """One request by Phoenix's own client."""
+        prompt: Any = list(messages)
+        if schema is None:
+            return cast("str", await super().async_generate_text(prompt, **settings))
+        return cast("dict[str, Any]", await super().async_generate_object(prompt, dict(schema), **settings))
+
+    async def async_generate_text(self, prompt: Any, *_: Any, **settings: Any) -> str:
+        """The text of the reply."""
+        return (await self.governor.ask(self, Request(_messages(prompt), None, settings))).text
+
+    async def async_generate_object(
+        self, prompt: Any, schema: dict[str, Any], *_: Any, **settings: Any
+    ) -> dict[str, Any]:
+        """The object that the reply holds. A label that is none of the schema's is not kept in the cache."""
+        request = Request(_messages(prompt), schema, settings)
+        value: dict[str, Any] = json.loads((await self.governor.ask(self, request)).text)
+        if (labels := _labels(schema)) and value.get("label") not in labels:
+            self.governor.reject(self, [request])
+        return value
+
+    def generate_text(self, prompt: Any, *_: Any, **settings: Any) -> str:
+        """The text of the reply, for synchronous code."""
+        return run_coroutine(self.async_generate_text(prompt, **settings), drain=lambda: None)
+
+    def generate_object(self, prompt: Any, schema: dict[str, Any], *_: Any, **settings: Any) -> dict[str, Any]:
+        """The object that the reply holds, for synchronous code."""
+        return run_coroutine(self.async_generate_object(prompt, schema, **settings), drain=lambda: None)
+
+
+def _messages(prompt: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+
+
+def _labels(schema: Mapping[str, Any]) -> list[Any]:
+    """The labels among which a classifier's schema lets the model choose."""
+    label = schema.get("properties", {}).get("label", {})
+    return label.get("enum") or [each.get("const") for each in label.get("oneOf", ())]
