@@ -45,6 +45,15 @@ def test_connections_that_are_open_at_once_and_other_settings_have_databases_of_
     assert len(opened) == 4
 
 
+def test_a_database_whose_options_are_locked_is_not_used_again(opened):
+    alone = storage.connect_alone(memory_limit="100MB")
+    alone.execute("SET enable_external_access = false; SET lock_configuration = true")
+    assert alone.execute("SELECT current_setting('memory_limit')").fetchone() == ("95.3 MiB",)
+    del alone
+    assert storage.connect().execute("SELECT current_setting('enable_external_access')").fetchone() == (True,)
+    assert len(opened) == 2
+
+
 def test_a_database_that_answers_nothing_any_more_is_replaced(opened, monkeypatch):
     storage.connect()
     prepare = storage._prepare

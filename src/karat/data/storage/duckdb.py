@@ -31,7 +31,8 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 def connect(columns: int = 0, /, **settings: str) -> duckdb.DuckDBPyConnection:
     """Open a connection that never installs or loads extensions and uses at most `KARAT_THREADS` threads.
 
-    No other connection uses its database meanwhile; a later one may, so no query makes tables.
+    No other connection uses its database meanwhile; a later one may, so no query makes tables or sets an option but
+    its memory: see `connect_alone`.
     `columns`: how many a query reads or writes, where these may be thousands.
     """
     idle = _IDLE[f"{threads()} {sorted(settings.items())}"]
@@ -45,6 +46,11 @@ def connect(columns: int = 0, /, **settings: str) -> duckdb.DuckDBPyConnection:
             widen(connection, columns)
             weakref.finalize(connection, idle.append, database).atexit = False
             return connection
+
+
+def connect_alone(*, memory_limit: str, **settings: str) -> duckdb.DuckDBPyConnection:
+    """Open a connection to a database that nothing uses later: it may hold tables and lock its options."""
+    return _prepare(_open(memory_limit=memory_limit, **settings))
 
 
 def _open(**settings: str) -> duckdb.DuckDBPyConnection:
@@ -76,7 +82,7 @@ def connect_on_disk() -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a connection that uses a temporary folder for what does not fit into 200 MB of memory."""
     with (
         temporary_folder() as folder,
-        _prepare(_open(temp_directory=folder, memory_limit="200MB")) as connection,
+        connect_alone(memory_limit="200MB", temp_directory=folder) as connection,
     ):
         yield connection
 

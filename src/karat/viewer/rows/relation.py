@@ -21,7 +21,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.json.texts import read_json
 from karat.data.source import RAW
-from karat.data.storage.duckdb import connect, explain, literal, one_file, one_pattern
+from karat.data.storage.duckdb import connect_alone, explain, literal, one_file, one_pattern
 from karat.runs.store.run import Run
 
 _MEMORY, _OF_A_ROW = 128 << 20, 64  # bytes; the second where all rows are sorted
@@ -37,7 +37,7 @@ class Relation:
     """
 
     def __init__(self, runs: Iterable[Run], rows: int = 0) -> None:
-        self._connection = connect(memory_limit=f"{_MEMORY + rows * _OF_A_ROW} B")
+        self._connection = connect_alone(memory_limit=f"{_MEMORY + rows * _OF_A_ROW} B")
         files = [file for run in runs for file in run.files]
         patterns = map(one_pattern, files)  # DuckDB checks the pattern, and then the file that it finds
         paths = map(os.path.abspath, files)  # does not resolve links
