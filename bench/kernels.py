@@ -9,7 +9,6 @@ rounds is told, and how many times slower the others are.
 from __future__ import annotations
 
 import json
-import operator
 import os
 import subprocess
 import sys
@@ -34,7 +33,6 @@ def tasks() -> dict[str, Callable[[], Any]]:
     import pyarrow as pa  # noqa: PLC0415
 
     from karat import metrics  # noqa: PLC0415
-    from karat.adapters.haystack import kernel as haystack  # noqa: PLC0415
     from karat.data.json.members import extract_paths  # noqa: PLC0415
     from karat.metrics.answers.assignment import assign  # noqa: PLC0415
     from karat.stats.sums.exact import ExactSums  # noqa: PLC0415
@@ -60,7 +58,6 @@ def tasks() -> dict[str, Callable[[], Any]]:
     )
     weights = [np.array([[random.random() for _ in range(5)] for _ in range(4)]) for _ in range(2_000)]
     cells, values = np.arange(1_000_000) % 4_096, np.random.default_rng(0).random(1_000_000)
-    said = plain.to_pylist()
     return {
         **{f"text: {name}, ASCII": partial(normalise, plain, name) for name in ("squad", "mlqa:en")},
         **{f"text: {name}, mixed": partial(normalise, mixed, name) for name in ("squad", "mlqa:en", "unicode")},
@@ -76,7 +73,6 @@ def tasks() -> dict[str, Callable[[], Any]]:
         "json": lambda: extract_paths(named, ["b", "c"]),
         "assignment: 4 × 5, 2,000 calls": lambda: [assign(each) for each in weights],
         "sums": lambda: ExactSums(4_096).add(cells, values),
-        "haystack: match": lambda: haystack.match(said, said, operator.eq),
     }
 
 

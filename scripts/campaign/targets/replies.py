@@ -87,7 +87,7 @@ def batch_state(data: bytes) -> None:
 def other_replies(data: bytes) -> None:
     """Replies as Haystack's and DataFlow's evaluators read them."""
     from karat.adapters.dataflow.verdict import parse_parts, parse_verdict
-    from karat.adapters.haystack.llm.json_types import read_keys
+    from karat.adapters.haystack.llm.evaluator import read_keys
 
     text = decode(data)
     for read in (parse_verdict, parse_parts):

@@ -5,6 +5,7 @@ import os
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 import logging
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,8 +19,7 @@ from haystack.components import evaluators as theirs
 
 from karat.adapters import haystack as ours
 from karat.adapters.haystack import ranking
-from karat.adapters.haystack.answers import is_match
-from karat.adapters.haystack.field import reader
+from karat.adapters.haystack.field import path_of, reader
 
 DOCUMENTS = ["DocumentMAPEvaluator", "DocumentMRREvaluator", "DocumentRecallEvaluator", "DocumentNDCGEvaluator"]
 KINDS = [*((name, {}) for name in DOCUMENTS), ("DocumentRecallEvaluator", {"mode": "multi_hit"})]
@@ -89,24 +89,12 @@ def test_gains_equal_haystacks(gold, retrieved, field):
 def test_the_kernel_equals_its_definition(questions, field, first):
     sides = [documents for _, documents in questions], [documents for documents, _ in questions]
     written = []
-    for number in ranking.number, ranking.kernel.number:
+    definition = partial(ranking.number, *sides, reader(field))
+    for number in definition, partial(ranking.kernel.number, *sides, path_of(field), reader(field)):
         found, wanted = (np.full(sum(map(len, side)), -7) for side in sides)
-        number(*sides, reader(field), found, wanted, first)
+        number(found, wanted, first)
         written.append((found.tolist(), wanted.tolist()))
     assert written[0] == written[1]
-
-
-several = st.one_of(st.none(), st.just(""), texts, st.lists(texts, max_size=2), st.integers(0, 1))
-
-
-@pytest.mark.skipif(not ranking.COMPILED, reason="nothing is compiled")
-@given(pairs=st.lists(st.tuples(several, st.one_of(texts, st.none(), st.booleans()))))
-def test_matches_of_the_kernel_are_those_of_the_definition(pairs):
-    golds, said = [gold for gold, _ in pairs], [said for _, said in pairs]
-    expected = list(map(is_match, golds, said))
-    scores = ranking.kernel.match(golds, said, is_match)
-    assert scores == expected
-    assert {type(score) for score in scores} <= {int}
 
 
 answers = st.one_of(st.none(), st.just(""), texts)

@@ -13,7 +13,6 @@ pytest.importorskip("haystack")
 from haystack.evaluation import EvaluationRunResult as Theirs
 
 from karat.adapters.haystack import EvaluationRunResult
-from karat.errors import MissingExtra
 
 INPUTS = {"question": ["Capital?", "Río?"], "contexts": [["a"], ["b", "c"]]}
 RESULTS = {
@@ -138,9 +137,3 @@ def test_a_column_to_keep_that_is_no_input_is_refused():
     run = EvaluationRunResult("a", INPUTS, RESULTS)
     with pytest.raises(ValueError, match="there is no input 'questions'; did you mean 'question'"):
         run.comparative_detailed_report(EvaluationRunResult("b", INPUTS, OTHER), keep_columns=["questions"])
-
-
-def test_a_frame_without_pandas_names_the_missing_package(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    with pytest.raises(MissingExtra, match="karat\\[pandas\\]"):
-        EvaluationRunResult("a", INPUTS, RESULTS).aggregated_report("df")

@@ -17,13 +17,14 @@ from karat.core.errors import MissingExtra
 from karat.core.version import warn_of_newer
 
 try:
+    from haystack.components.evaluators.document_recall import RecallMode
+
     from karat.adapters.haystack.answers import AnswerExactMatchEvaluator
     from karat.adapters.haystack.documents import (
         DocumentMAPEvaluator,
         DocumentMRREvaluator,
         DocumentNDCGEvaluator,
         DocumentRecallEvaluator,
-        RecallMode,
     )
     from karat.adapters.haystack.llm.evaluator import LLMEvaluator
     from karat.adapters.haystack.llm.rows import EvaluationError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import Any, TypeAlias
 
 from haystack import Document
@@ -18,8 +17,26 @@ _PLAIN = {str, int, bool, type(None)}
 Field: TypeAlias = "str | Callable[[Document], Any] | Sequence[Field]"
 
 
+def path_of(field: Field) -> tuple[str, ...]:
+    """The attribute of a document that a field names, and the keys in it; empty for functions and lists.
+
+    Raises `SpecError` for an unknown field.
+
+    >>> path_of("meta.source.page"), path_of(["content", "id"])
+    (('meta', 'source', 'page'), ())
+    """
+    if callable(field) or (isinstance(field, list | tuple) and field):
+        return ()
+    if isinstance(field, str) and (field in ("content", "id") or (field.startswith("meta.") and field != "meta.")):
+        return tuple(field.split("."))
+    raise SpecError(
+        f"Unsupported document_comparison_field: '{field}'. Use 'content', 'id', or 'meta.<key>', a function of a "
+        "document, or a list of several of these."
+    )
+
+
 def reader(field: Field) -> Callable[[Document], Any]:
-    """The function from a document to the hashable value that is compared; None and "" mean "no value".
+    """The function from a document to the hashable value that is compared; None for None, NaN and "".
 
     Raises `SpecError` for an unknown field.
 
@@ -28,30 +45,22 @@ def reader(field: Field) -> Callable[[Document], Any]:
     >>> reader(("content", "meta.page"))(Document(content="9th", meta={"page": 4}))
     ('9th', 4)
     """
-    if isinstance(field, list | tuple) and field:
-        parts = [reader(part) for part in field]
-        return lambda document: _together([part(document) for part in parts])
+    if path := path_of(field):
+        return partial(_look, path)
     if callable(field):
         return lambda document: freeze(field(document))
-    if field in ("content", "id"):
-        return attrgetter(field)
-    if isinstance(field, str) and field.startswith("meta.") and field != "meta.":
-        keys = field.split(".")[1:]
-        return partial(_look, keys)
-    raise SpecError(
-        f"Unsupported document_comparison_field: '{field}'. Use 'content', 'id', or 'meta.<key>', a function of a "
-        "document, or a list of several of these."
-    )
+    parts = [reader(part) for part in field]
+    return lambda document: _together([part(document) for part in parts])
 
 
 def freeze(value: Any) -> Any:
-    """A hashable value that equals others exactly if the original does; None for NaN, which equals nothing.
+    """A hashable value that equals others exactly if the original does; None for NaN and "", which equal nothing.
 
     >>> freeze([1, {"b": [2], "a": 3}]) == freeze([1.0, {"a": 3, "b": [2]}])
     True
     """
     if type(value) in _PLAIN:
-        return value
+        return None if value == "" else value
     try:
         hash(value)
         is_value = bool(value == value)  # noqa: PLR0124  (NaN does not equal itself)
@@ -84,18 +93,18 @@ def restore_field(stored: Any) -> Field:
     return field
 
 
-def _look(keys: list[str], document: Document) -> Any:
-    value = document.meta
-    for key in keys:
-        if not isinstance(value, dict) or key not in value:
+def _look(path: tuple[str, ...], document: Document) -> Any:
+    value = getattr(document, path[0])
+    for key in path[1:]:
+        if not isinstance(value, dict):
             return None
-        value = value[key]
+        value = value.get(key)
     return freeze(value)
 
 
 def _together(values: list[Any]) -> Any:
     """Several values as one tuple; None if one of them is missing."""
-    return None if None in values or "" in values else tuple(values)
+    return None if None in values else tuple(values)
 
 
 def _freeze_inside(value: Any) -> Any:

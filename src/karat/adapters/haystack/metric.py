@@ -6,7 +6,7 @@ from typing import Any, Self, Union
 
 from haystack import component, default_from_dict, default_to_dict
 
-from karat.adapters.haystack.output import INTEGRATION, check_lengths
+from karat.adapters.haystack.component import INTEGRATION, check_lengths
 from karat.core.columns.kinds import GRADED, IDS, NUMBER, NUMBERS, TEXT, TEXTS, Kind
 from karat.core.errors import ColumnError, SpecError, did_you_mean
 from karat.core.metric.metric import Metric

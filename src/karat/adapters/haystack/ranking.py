@@ -11,7 +11,7 @@ import pyarrow as pa
 from haystack import Document, logging
 from numpy.typing import NDArray
 
-from karat.adapters.haystack.field import Field, reader
+from karat.adapters.haystack.field import Field, path_of, reader
 from karat.core.errors import RowError
 
 try:
@@ -39,7 +39,11 @@ def to_columns(retrieved: Lists, relevant: Lists, field: Field, *, first: bool =
     ends = _ends(retrieved, "retrieved_documents"), _ends(relevant, "ground_truth_documents")
     retrieved_ids, relevant_ids = np.empty(ends[0][-1], np.int64), np.empty(ends[1][-1], np.int64)
     try:
-        (kernel.number if COMPILED else number)(retrieved, relevant, reader(field), retrieved_ids, relevant_ids, first)
+        if COMPILED:
+            read = path_of(field), reader(field)
+            kernel.number(retrieved, relevant, *read, retrieved_ids, relevant_ids, first)
+        else:
+            number(retrieved, relevant, reader(field), retrieved_ids, relevant_ids, first)
     except AttributeError:
         _check_documents(retrieved, "retrieved_documents")
         _check_documents(relevant, "ground_truth_documents")
@@ -61,8 +65,7 @@ def number(
     for documents, golds in zip(retrieved, relevant, strict=True):
         places: dict[Any, int] = {}
         wanted[known_at : known_at + len(golds)] = [
-            NONE if value is None or value == "" else places.setdefault(value, len(places))
-            for value in map(read, golds)
+            NONE if value is None else places.setdefault(value, len(places)) for value in map(read, golds)
         ]
         numbers = (places.get(value, NONE) for value in map(read, documents))
         if first:
@@ -110,7 +113,7 @@ def warn_of_missing_retrievals(retrieved: Lists, found: pa.Array, field: Field) 
     read = reader(field)
     hits = _count(np.asarray(found.values), np.asarray(found.offsets))
     unmatched = (retrieved[question] for question in np.flatnonzero(hits == 0).tolist())
-    _warn(sum(all(read(each) in (None, "") for each in documents) for documents in unmatched), len(hits), "retrieved")
+    _warn(sum(all(read(each) is None for each in documents) for documents in unmatched), len(hits), "retrieved")
 
 
 def _count(numbers: Numbers, ends: Numbers) -> Numbers:

@@ -2,15 +2,16 @@
 
 # No `from __future__ import annotations`: older releases of Haystack cannot read sockets whose types are texts.
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from haystack import component, default_to_dict
+from haystack import component
+from haystack.components import evaluators
 from haystack.utils import ComponentDevice
-from haystack.utils.auth import Secret, deserialize_secrets_inplace
+from haystack.utils.auth import Secret
 
-from karat.adapters.haystack.output import INTEGRATION, declare_details, interval_of, restore, text_of
+from karat.adapters.haystack.component import INTEGRATION, Detailed, text_of
 from karat.core.errors import RowError
 from karat.metrics.similarity.pair_scoring import cosines, score_pairs, sigmoids
 from karat.models.encoders.base import Choice
@@ -20,7 +21,7 @@ MODEL = "sentence-transformers/paraphrase-multilingual-mpnet-base-v2"
 
 
 @component
-class SASEvaluator:
+class SASEvaluator(Detailed, evaluators.SASEvaluator):
     """Semantic answer similarity: the cosine of a bi-encoder's vectors, or a cross-encoder's score of the pair.
 
     The model's configuration says which of the two it is. A cross-encoder's score is always the sigmoid of its logit;
@@ -37,7 +38,7 @@ class SASEvaluator:
         model: str = MODEL,
         batch_size: int = 32,
         device: ComponentDevice | None = None,
-        token: Secret | None = Secret.from_env_var(["HF_API_TOKEN", "HF_TOKEN"], strict=False),  # noqa: B008
+        token: Secret = Secret.from_env_var(["HF_API_TOKEN", "HF_TOKEN"], strict=False),  # noqa: B008
         *,
         details: bool = False,
     ) -> None:
@@ -47,9 +48,9 @@ class SASEvaluator:
         `token`: for models of the hub that are not public. With `details`, results have the 95 % confidence interval of
         the score.
         """
+        # Haystack's own constructor needs sentence-transformers, which karat's encoders do without.
         self._model, self._batch_size, self._device, self._token = model, batch_size, device, token
-        self.details = details
-        declare_details(self)
+        self.configure(details=details)
 
     def warm_up(self) -> None:
         """Load the model; `SpecError`, a `ValueError`, if it is not found."""
@@ -57,7 +58,7 @@ class SASEvaluator:
 
     def _encoder(self) -> Any:
         device = None if self._device is None else self._device.to_torch_str()
-        token = None if self._token is None else self._token.resolve_value()
+        token = self._token.resolve_value() if self._token else None
         choice = Choice(self._model, device=device, batch_size=self._batch_size)
         return open_encoder(choice, cross=None, token=token)
 
@@ -81,28 +82,7 @@ class SASEvaluator:
         rows = score_pairs(predicted, gold, encoder, sigmoids if encoder.cross else cosines(), empty=True)
         scores = rows.statistics[:, 0].tolist()
         outputs = {"score": float(np.mean(scores)), "individual_scores": scores}
-        low = 0.0 if encoder.cross else -1.0
-        return outputs | {"details": {"interval": interval_of(scores, low)}} if self.details else outputs
-
-    def to_dict(self) -> dict[str, Any]:
-        """The component as a dict, as Haystack stores it."""
-        return default_to_dict(
-            self,
-            model=self._model,
-            batch_size=self._batch_size,
-            device=None if self._device is None else self._device.to_dict(),
-            token=None if self._token is None else self._token.to_dict(),
-            **({"details": True} if self.details else {}),
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component from a dict of `to_dict`, its own or that of Haystack's component of the same name."""
-        settings = dict(data.get("init_parameters", {}))
-        deserialize_secrets_inplace(settings, keys=["token"])
-        if isinstance(settings.get("device"), dict):
-            settings["device"] = ComponentDevice.from_dict(settings["device"])
-        return restore(cls, data, **settings)
+        return self.detail(outputs, low=0.0 if encoder.cross else -1.0)
 
 
 def _texts(answers: Any, name: str) -> pa.Array:

@@ -251,9 +251,9 @@ def test_a_missing_key_is_an_error_on_first_use(monkeypatch):
         evaluator.run(predicted_answers=["a"])
     with FakeServer({"score": 1}, key="mine") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        mine = LLMEvaluator(**INIT, progress_bar=False, api_key=Secret.from_token("mine"), model="small")
+        mine = LLMEvaluator(**INIT, progress_bar=False, api_key=Secret.from_token("mine"))
         found = mine.run(predicted_answers=["a"])
-        assert (found["results"], found["meta"][0]["model"]) == ([{"score": 1}], "small")
+        assert found["results"] == [{"score": 1}]
         theirs = LLMEvaluator(**INIT, progress_bar=False, api_key=Secret.from_token("sk-not-the-right-one"))
         with pytest.raises(EvaluationError, match="401") as raised:
             theirs.run(predicted_answers=["a"])

@@ -136,22 +136,13 @@ def test_a_reply_without_a_list_of_texts_fails_its_row(reply, caplog):
     assert failed == {"relevant_statements": [], "status": "error"}
 
 
-def test_examples_of_the_older_form_request_it():
-    examples = [{"inputs": {"questions": "q", "contexts": ["c"]}, "outputs": statements(1)}]
-    generator = Scripted(lambda row: statements(1, 0))
-    evaluator = ContextRelevanceEvaluator(examples, progress_bar=False, chat_generator=generator)
-    found = evaluator.run(questions=["q"], contexts=[["c"]])
-    assert (evaluator.outputs, found["score"]) == (["statements", "statement_scores"], 0.5)
-    assert '["statements", "statement_scores"]' in generator.prompts[0]
-
-
 def test_the_default_examples_are_valid_replies():
     for kind in (FaithfulnessEvaluator, ContextRelevanceEvaluator):
         evaluator = kind(chat_generator=Scripted())
         names = [name for name, _ in evaluator.inputs]
         for example in evaluator.examples:
             assert [*example["inputs"]] == names
-            assert evaluator._read(json.dumps(example["outputs"]))["score"] in {0.0, 1.0, 2 / 3}
+            assert evaluator._read(json.dumps(example["outputs"]))["score"] in {0.0, 1.0, 0.5}
 
 
 @pytest.mark.parametrize("kind", [FaithfulnessEvaluator, ContextRelevanceEvaluator])

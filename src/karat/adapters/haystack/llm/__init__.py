@@ -1,6 +1,6 @@
-"""The evaluators that ask a language model: any instructions, faithfulness, and relevance of contexts.
+"""The evaluators that ask a language model: Haystack's own, which here ask about many rows at a time.
 
-`evaluator` is the component that writes prompts and returns results; `statements` holds two evaluators built on it;
-`rows` sends the requests of one run, `checks` checks parameters and inputs, `json_types` reads replies. Limits and
-retries are in `karat.models.governor`, karat's own judges in `karat.judges`, not here. Open `evaluator` first.
+`evaluator` holds what both kinds share and `LLMEvaluator`, `statements` the two that score statements, `rows` the
+requests and results of one run. Prompts are Haystack's; limits are in `karat.models.governor`, karat's own judges in
+`karat.judges`. Open `evaluator` first.
 """

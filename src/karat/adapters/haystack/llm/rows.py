@@ -34,21 +34,49 @@ def is_double(generator: Any) -> bool:
     return isinstance(generator, NonCallableMock | MockChatGenerator) or isinstance(generator.run, NonCallableMock)
 
 
-@dataclass(frozen=True)
-class Generator:
-    """A chat generator of Haystack's: `run` is called in one of `threads`, or `run_async` is awaited if `awaited`.
+@dataclass
+class Questions:
+    """One question for each row; `results`, `metas` and `reasons` have an entry for each row.
 
-    Retries and time limits are the generator's own.
+    The generator's `run` is called in one of `threads`, or its `run_async` is awaited if `awaited`; retries and time
+    limits are its own. `write` makes a row's prompt; `read` raises `ReplyError` for an invalid reply. `strict`: raise
+    an error for the first row that fails.
     """
 
-    component: Any
+    generator: Any
     threads: Executor
+    rows: Sequence[dict[str, Any]]
+    write: Callable[[dict[str, Any]], str]
+    read: Callable[[str], dict[str, Any]]
+    strict: bool
     awaited: bool
+    results: list[dict[str, Any] | None] = field(init=False)
+    metas: list[dict[str, Any] | None] = field(init=False)
+    reasons: list[str | None] = field(init=False)
 
-    async def ask(self, prompt: str) -> ChatMessage:
-        """The first reply; the call is a span for Haystack's tracers."""
-        messages = [ChatMessage.from_user(prompt)]
-        tags = {"haystack.component.name": "chat_generator", "haystack.component.type": type(self.component).__name__}
+    def __post_init__(self) -> None:
+        self.results, self.metas = [None] * len(self.rows), [None] * len(self.rows)
+        self.reasons = [None] * len(self.rows)
+
+    async def ask(self, place: int) -> None:
+        """Ask about one row and store its result, or the reason why there is none."""
+        messages = [ChatMessage.from_user(self.write(self.rows[place]))]
+        try:
+            reply = await self._reply(messages)
+        except Exception as error:  # noqa: BLE001  (whatever a generator raises fails its row)
+            self._fail(place, f"failed during chat generation: {classify(error).message}", error)
+            return
+        text = reply.text or ""
+        self.metas[place] = reply.meta or None
+        try:
+            self.results[place] = self.read(text)
+        except ReplyError as error:
+            shown = text if len(text) <= 200 else f"{text[:199]}…"
+            self._fail(place, f"failed to parse the ChatGenerator response {shown!r}: {error}", error)
+
+    async def _reply(self, messages: list[ChatMessage]) -> ChatMessage:
+        """The first reply; the call is a span for Haystack's tracers, as in Haystack."""
+        tags = {"haystack.component.name": "chat_generator", "haystack.component.type": type(self.generator).__name__}
         parent = tracer.current_span()
         with tracer.trace("haystack.chat_generator.run", tags=tags, parent_span=parent) as span:
             span.set_content_tag("haystack.component.input", {"messages": messages})
@@ -60,51 +88,13 @@ class Generator:
         return reply
 
     async def _run(self, messages: list[ChatMessage]) -> Any:
-        if self.awaited and hasattr(self.component, "run_async"):
+        if self.awaited and hasattr(self.generator, "run_async"):
             try:
-                return await self.component.run_async(messages=messages)
+                return await self.generator.run_async(messages=messages)
             except NotImplementedError:
                 pass  # it has only `run`
-        call = partial(copy_context().run, self.component.run, messages=messages)
+        call = partial(copy_context().run, self.generator.run, messages=messages)
         return await asyncio.get_running_loop().run_in_executor(self.threads, call)
-
-
-@dataclass
-class Questions:
-    """One question for each row; `results`, `metas` and `reasons` have an entry for each row.
-
-    `write` makes a row's prompt. `read` raises `ReplyError` for an invalid reply. `strict`: raise an error for the
-    first row that fails.
-    """
-
-    generator: Generator
-    rows: Sequence[dict[str, Any]]
-    write: Callable[[dict[str, Any]], str]
-    read: Callable[[str], dict[str, Any]]
-    strict: bool
-    results: list[dict[str, Any] | None] = field(init=False)
-    metas: list[dict[str, Any] | None] = field(init=False)
-    reasons: list[str | None] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.results, self.metas = [None] * len(self.rows), [None] * len(self.rows)
-        self.reasons = [None] * len(self.rows)
-
-    async def ask(self, place: int) -> None:
-        """Ask about one row and store its result, or the reason why there is none."""
-        prompt = self.write(self.rows[place])
-        try:
-            reply = await self.generator.ask(prompt)
-        except Exception as error:  # noqa: BLE001  (whatever a generator raises fails its row)
-            self._fail(place, f"failed during chat generation: {classify(error).message}", error)
-            return
-        text = reply.text or ""
-        self.metas[place] = reply.meta or None
-        try:
-            self.results[place] = self.read(text)
-        except ReplyError as error:
-            shown = text if len(text) <= 200 else f"{text[:199]}…"
-            self._fail(place, f"failed to parse the ChatGenerator response {shown!r}: {error}", error)
 
     def _fail(self, place: int, reason: str, error: Exception) -> None:
         self.reasons[place] = reason
