@@ -10,9 +10,10 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
+from karat.data.open import open_source
 from karat.errors import DataError, JoinError
 from karat.runs.match.match import match
-from karat.runs.match.systems import TableInMemory
+from karat.runs.match.systems import OpenRows
 from karat.runs.store.manifest import Manifest, describe_metric
 
 pd = pytest.importorskip("pandas")
@@ -65,7 +66,7 @@ SCORED = (describe_metric(karat.metrics.column.using(name="score"), "score"),)
 
 
 def in_memory(frame):
-    return TableInMemory(Path(), Manifest("a", "", SCORED, {}), table=pa.table(frame))
+    return OpenRows(Path(), Manifest("a", "", SCORED, {}), source=open_source(pa.table(frame)))
 
 
 def read_pairs(systems, **options):

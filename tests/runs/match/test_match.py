@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import karat
 from karat.core.errors import ColumnError, JoinError
+from karat.data.open import open_source
 from karat.runs.match.match import match
-from karat.runs.match.systems import TableInMemory
+from karat.runs.match.systems import OpenRows
 from karat.runs.store.manifest import Manifest, describe_metric
 
 SCORED = (describe_metric(karat.metrics.column.using(name="score"), "score"),)
@@ -21,7 +22,7 @@ TYPES = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "small":
 
 
 def open_table(name, columns):
-    return TableInMemory(Path(), Manifest(name, "", SCORED, {}), table=pa.table(columns))
+    return OpenRows(Path(), Manifest(name, "", SCORED, {}), source=open_source(pa.table(columns)))
 
 
 def spell(kind, ids):

@@ -11,9 +11,9 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
-from karat.data.join.join import split_on
 from karat.runs.columns.groups import check_group_column, cluster_keys, group_rows
 from karat.runs.match.shared_metrics import SharedMetric
+from karat.runs.scoring.arguments import NONE
 from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
 from karat.stats.corrected.value import Corrected
@@ -21,6 +21,7 @@ from karat.stats.inference import Inference
 from karat.stats.value import Value, make_units, summarise
 
 if TYPE_CHECKING:
+    from karat.runs.labels.join import LabelledRows
     from karat.runs.labels.labels import Labels
     from karat.runs.scoring.correction import CorrectedTotals
 
@@ -80,11 +81,11 @@ class RunValues:
         found |= self._add_up(spec, {label: each for label, each in every.items() if label not in found})
         return {label: found[label] for label in every}
 
-    def corrected(self, human: Labels, on: tuple[str, str] | None, slices: Mapping[str, Array]) -> CorrectedTotals:
+    def corrected(self, labelled: LabelledRows, slices: Mapping[str, Array]) -> CorrectedTotals:
         """The scores of the run's metrics beside people's labels, which correct them; as `correct_kept`."""
         from karat.runs.scoring.correction import correct_kept  # noqa: PLC0415  (only where people labelled rows)
 
-        return correct_kept(self.run, human, on, self._keys, slices, self.inference)
+        return correct_kept(self.run, labelled, self._keys, slices, self.inference)
 
     def stored_corrections(self, by: str | None = None) -> dict[tuple[str, str | None], Corrected]:
         """The corrected values that are stored, by spec, and by label where they are of the column `by`."""
@@ -115,11 +116,9 @@ class RunValues:
         n = (run.manifest.n or 0) + run.unscored
         return {"n": n, "mapping": dict(run.manifest.mapping), **rest, "metrics": metrics}
 
-    def correct(
-        self, values: Mapping[str, Any], human: Labels, on: tuple[str, str] | None, slices: Mapping[str, Array]
-    ) -> dict[str, Any]:
+    def correct(self, values: Mapping[str, Any], labelled: LabelledRows, slices: Mapping[str, Array]) -> dict[str, Any]:
         """What `values.json` holds, with the values that people would give beside these."""
-        totals = self.corrected(human, on, slices)
+        totals = self.corrected(labelled, slices)
         whole, grouped = totals.values()
         entries = [{**entry, "corrected": whole[entry["spec"]].as_dict()} for entry in values["metrics"]]
         for entry in entries:
@@ -209,7 +208,10 @@ def read_values(
     slices = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
     values = dict(run.values) if found.are_stored else found.compute(slices, corrected=human is not None)
     if human is not None:
-        values = found.correct(values, human, None if on is None else split_on(on), slices)
+        from karat.runs.match.match import match  # noqa: PLC0415  (only where people labelled rows)
+
+        matched = match([run], on=on, human=human, cluster=NONE, scored=False)
+        values = found.correct(values, matched.labelled[0], slices)
     asked = {"confidence": confidence, "seed": seed, "cluster": cluster}
     chosen = {name: setting for name, setting in asked.items() if setting is not None}
     return replace(run, values=values, manifest=replace(run.manifest, settings={**settings, **chosen}))

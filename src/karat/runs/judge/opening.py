@@ -20,11 +20,12 @@ from karat.runs.columns.output import OutputColumns
 from karat.runs.columns.score_columns import fit_range
 from karat.runs.judge.votes import VOTES, RepeatedJudge, Votes, repeat
 from karat.runs.labels.choices import choices_by_spec
-from karat.runs.labels.join import LabelledRows, join_labels, why_not_corrected
+from karat.runs.labels.join import LabelledRows, why_not_corrected
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.table import LabelTable
 from karat.runs.match.match import How, Matched, match
 from karat.runs.match.systems import add_named_columns, open_rows, open_system
+from karat.runs.scoring.arguments import NONE
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.progress import Progress
 from karat.runs.scoring.result import Result
@@ -133,7 +134,8 @@ def _score(data: Any, chosen: ExaminationPlan, human: Labels | None, progress: P
     labels, own = None, list[str]()
     if human is not None:
         own = human.columns_of(source.schema.names)
-        source, labels = _keep_labelled(source, human, chosen.on, metrics)
+        on = split_on(chosen.on)[1] if chosen.on and isinstance(source, Joined) else chosen.on
+        source, labels = _keep_labelled(run or open_rows(source), human, None if own else on, metrics)
     roles = {role for metric in metrics for role in metric.definition.columns}
     known = {role: name for role, name in run.manifest.mapping.items() if role in roles} if run else {}
     options: dict[str, Any] = {name: getattr(chosen, name) for name in ("where", "limit", "by", "cluster")}
@@ -154,23 +156,21 @@ def _score(data: Any, chosen: ExaminationPlan, human: Labels | None, progress: P
     return Opened(matched, own, votes, table)
 
 
-def _keep_labelled(
-    source: Source, human: Labels, on: str | None, metrics: Sequence[Metric]
-) -> tuple[Source, LabelTable]:
+def _keep_labelled(rows: Run, human: Labels, on: str | None, metrics: Sequence[Metric]) -> tuple[Source, LabelTable]:
     """The rows that people labelled, with the number of each row's labels in a further column, and the labels.
 
     `DataError` for labels that are not on the scale of a judge, before it is asked.
     """
-    left, right = (None, None) if on is None else split_on(on)
-    pair = None if left is None or right is None else (right if isinstance(source, Joined) else left, right)
     choices = choices_by_spec(metrics)
-    joined = join_labels(human, source, source, pair, choices.values())
+    how = How(human=human, choices=choices.values(), cluster=NONE, scored=False)
+    matched = match([rows], on=on, **how)
+    (joined,) = matched.labelled
     if judges := [describe_metric(metric, metric.spec) for metric in metrics if metric.asks_model]:
         for spec, reason in why_not_corrected(judges, joined.labels, {} if human.label_map else choices).items():
             raise DataError(f"{joined.labels.source} and {spec}: {reason}")
-    numbers = np.full(sum(map(len, source.batches())), np.nan)
+    numbers = np.full(len(matched.rows), np.nan)
     numbers[joined.at] = np.arange(len(joined.at))
-    return _add_numbers(source, LABEL, numbers), joined.labels
+    return _add_numbers(rows.source, LABEL, numbers), joined.labels
 
 
 def check_column(schema: pa.Schema, name: str, where: str) -> None:

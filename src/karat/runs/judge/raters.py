@@ -24,7 +24,7 @@ from karat.runs.judge.praise import Beside
 from karat.runs.judge.votes import Votes
 from karat.runs.labels.choices import check_label_map, choices_by_spec, parse_label_map
 from karat.runs.labels.table import read_labels
-from karat.runs.match.systems import TableInMemory
+from karat.runs.match.systems import OpenRows
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Bounds
 from karat.stats.agreement.distance import MOST_CATEGORIES
@@ -151,7 +151,7 @@ def read_raters(opened: Opened, chosen: ExaminationPlan) -> Raters:
     if not metrics and not chosen.columns:
         specs = [spec for spec in run.specs if run.manifest.metric(spec).column not in opened.own]
     columns = [*(run.manifest.metric(spec).column for spec in specs), *chosen.columns]
-    kept = TableInMemory(Path(), run.manifest, table=run.read(list(dict.fromkeys(columns))))
+    kept = OpenRows(Path(), run.manifest, source=open_source(run.read(list(dict.fromkeys(columns)))))
     labels, rows = None, np.arange(len(matched.rows))
     for each in matched.labelled:
         order = np.argsort(each.at)  # the same figures in whatever order labels come
@@ -189,7 +189,7 @@ def _read_rater(run: Run, spec: str, metric: Metric | None, rows: Array, votes: 
     return Rater(spec, run.scores(spec)[rows], scored.direction == "minimize", limits, metric, votes)
 
 
-def _read_column(run: TableInMemory, name: str, label_map: LabelMap, choices: Sequence[Mapping[str, float]]) -> Array:
+def _read_column(run: Run, name: str, label_map: LabelMap, choices: Sequence[Mapping[str, float]]) -> Array:
     """A column of numbers or of names of labels as scores, shape (rows,), NaN where it is empty."""
     if label_map is not None:
         own = parse_label_map(label_map) if isinstance(label_map, str) else check_label_map(label_map)
@@ -199,7 +199,7 @@ def _read_column(run: TableInMemory, name: str, label_map: LabelMap, choices: Se
         return np.asarray(decode_numbers(column, f"column {name!r}", partial(name_row, run.name)))
     source = replace(open_source(run.read([name])), name=run.name)
     found = read_labels(source, on=None, columns=[name], choices=choices)
-    scores = np.full(len(run.table), np.nan)
+    scores = np.full(len(column), np.nan)
     scores[np.array(found.ids.to_pylist(), dtype=np.int64) - 1] = found.scores[:, 0]
     return scores
 

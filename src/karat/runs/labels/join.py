@@ -48,6 +48,11 @@ class LabelledRows:
         judged = Judged(scores, labels, probabilities, clusters, self.strata)
         return judged if self.human.threshold is None else _cut(judged, self.human.threshold)
 
+    def place(self, order: Array) -> LabelledRows:
+        """The same beside rows in another order; `order`, shape (n,), has the new number of each row."""
+        strata = None if self.strata is None else self.strata[np.argsort(order)]
+        return replace(self, at=order[self.at], strata=strata)
+
     def bounds(self, metric: ScoredMetric) -> Bounds:
         """The least and the greatest label."""
         return (metric.low, metric.high) if self.human.threshold is None else (0.0, 1.0)

@@ -113,13 +113,16 @@ class Keys:
 
     @cached_property
     def counting(self) -> dict[Key, bool]:
-        """The named columns that only count the rows, and whether all runs begin with the same number."""
-        starts = {key: _find_starts(self.runs, key) for key in self.named}
+        """The named columns that only count the rows, and whether all runs begin with the same number.
+
+        Of a single run none: its rows are not paired with others, and a number names one as well as any id.
+        """
+        starts = {key: _find_starts(self.runs, key) for key in self.named if len(self.runs) > 1}
         return {key: len(set(found)) == 1 for key, found in starts.items() if found}
 
     def __iter__(self) -> Iterator[Key]:
         runs, several = self.runs, len(self.runs) > 1
-        same = next((key for key in self.counting if several and self._pairs_in_order(key)), None)
+        same = next(filter(self._pairs_in_order, self.counting), None)
         known = [key for key in self.named if key not in self.counting]
         for key in chain(known, self._further()):
             if same and _same_in_order(runs, key):
@@ -241,8 +244,6 @@ def _same_in_order(runs: Sequence[Run], key: Key) -> bool:
 
 def _pairs_alike(runs: Sequence[Run], key: Key, rows: Alignment) -> bool:
     """Whether all paired rows have the same value of another key."""
-    if len(runs) == 1:
-        return True
     columns = (spell_ids(run.column(name).combine_chunks(), name) for run, name in zip(runs, key, strict=True))
     first, *others = (column.take(from_numpy(order)) for column, order in zip(columns, rows.orders, strict=True))
     return all(other.equals(first) for other in others)

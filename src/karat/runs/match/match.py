@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
@@ -66,6 +66,7 @@ class How(TypedDict, total=False):
     cluster: str | None
     human: Labels | None
     common: bool
+    choices: Iterable[Mapping[str, float]]
     allow_different: bool | None
     scored: bool
 
@@ -74,7 +75,8 @@ def match(systems: Sequence[System], metrics: Metrics = (), on: str | None = Non
     """Open systems, pair their rows as `align` does, check that they may be compared, and join people's labels.
 
     The rows of a single system stay in their order, also where no column tells them apart. `human` are labels of the
-    systems' answers, joined by what pairs the rows; with them `on` may be LEFT=RIGHT. `by` is the column of the
+    systems' answers, joined by what pairs the rows; with them `on` may be LEFT=RIGHT, and `choices` has the labels and
+    scores of judges, by default of those among the metrics. `by` is the column of the
     slices; `cluster` that of the clusters, by default the one that `find_clusters` finds, and "none" for none.
     `common`: pair the rows that all systems have, where some have more. Without `scored`, which is True by default,
     metrics are not needed, and not compared. `allow_different`: what would be an error is a note, but
@@ -108,7 +110,7 @@ def match(systems: Sequence[System], metrics: Metrics = (), on: str | None = Non
         if each.remedy and allow_different is False:
             raise DataError(f"{each.problem}. {each.remedy}, or {_ALLOW}")
         notes.append(each.problem)
-    labelled = () if human is None else label_rows(human, runs, rows, _find_choices(runs, shared))
+    labelled = () if human is None else label_rows(human, runs, rows, how.get("choices") or _find_choices(runs, shared))
     clusters = read_clusters(runs, rows, how.get("cluster"))
     slices = None if by is None else read_slices(runs, rows, by)
     about = [*(run.note for run in runs if run.note), *([str(clusters.about)] if clusters else [])]

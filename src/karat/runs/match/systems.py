@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -139,14 +138,10 @@ def find_lengths(run: Run) -> Lengths | None:
 
 
 @dataclass(frozen=True)
-class TableInMemory(ScoredFile):
-    """Scored rows in memory, read like a scored file; its `path` is empty and never used."""
+class OpenRows(ScoredFile):
+    """Rows of an open source, such as a table in memory, read like a scored file; `path` is empty and never used."""
 
-    table: pa.Table = field(kw_only=True, repr=False)
-
-    @cached_property
-    def source(self) -> Source:
-        return open_source(self.table)
+    source: Source = field(kw_only=True, repr=False)
 
 
 def open_rows(data: Any) -> Run:
@@ -156,7 +151,7 @@ def open_rows(data: Any) -> Run:
     if isinstance(data, str | Path):
         run: Run = ScoredFile(to_path(data), manifest)
     else:
-        run = TableInMemory(Path(), manifest, table=pa.Table.from_batches(source.batches(), source.schema))
+        run = OpenRows(Path(), manifest, source=source)
     return replace(run, manifest=replace(manifest, mapping=_infer_mapping(run)))
 
 
@@ -193,7 +188,7 @@ def _open_result(result: Result, label: str) -> Run:
     if result.batches is None and result.output is not None:
         return ScoredFile(result.output, manifest, result.as_dict())
     table = pa.Table.from_batches(result.batches or (), result.schema)
-    return TableInMemory(Path(), manifest, result.as_dict(), table=table)
+    return OpenRows(Path(), manifest, result.as_dict(), source=open_source(table))
 
 
 def _infer_mapping(run: Run) -> dict[str, str]:

@@ -119,22 +119,15 @@ class CorrectedTotals:
 
 
 def correct_kept(
-    run: Run,
-    human: Labels,
-    on: tuple[str, str] | None,
-    clusters: Array | None,
-    groups: Mapping[str, Array],
-    inference: Inference,
+    run: Run, labelled: LabelledRows, clusters: Array | None, groups: Mapping[str, Array], inference: Inference
 ) -> CorrectedTotals:
-    """The kept scores of a run beside people's labels.
+    """The kept scores of a run beside people's labels, which are in the order of its rows.
 
-    `on` names the ids in the rows and in the labels; `clusters` are the keys of the rows, `groups` has their numbers.
-    Raises what `join_labels` raises.
+    `clusters` are the keys of the rows, `groups` has their numbers. Raises what `why_not_corrected` raises.
     """
-    choices, metrics = known_choices(run.specs), run.manifest.metrics
-    found = join_labels(human, run.source, run.source, on, choices.values())
-    reasons = why_not_corrected(metrics, found.labels, {} if human.label_map else choices)
-    totals = CorrectedTotals(Correction(found, metrics, reasons), inference)
+    metrics, choices = run.manifest.metrics, {} if labelled.human.label_map else known_choices(run.specs)
+    correction = Correction(labelled, metrics, why_not_corrected(metrics, labelled.labels, choices))
+    totals = CorrectedTotals(correction, inference)
     totals.add(
         [Rows(run.scores(metric.spec)[:, None]) for metric in metrics], [] if clusters is None else [clusters], groups
     )

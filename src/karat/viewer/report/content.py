@@ -13,9 +13,8 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranked import Ranked
-from karat.runs.labels.labels import Labels
 from karat.runs.match.match import Matched
-from karat.runs.match.systems import TableInMemory
+from karat.runs.match.systems import OpenRows
 from karat.runs.store.run import ScoredFile
 from karat.runs.table.table import Table, spell_value
 from karat.runs.table.value_table import MetricValue, value_tables
@@ -39,18 +38,13 @@ _RECOMPUTED = ("cluster", "confidence", "seed")  # of a single run's values, whi
 
 @dataclass(frozen=True)
 class Content:
-    """What a report is about; `compared` is None for a single run, `ranked` for fewer than three.
-
-    `human` are the labels by people, `on` the ids in the rows and in the labels; None: they are found.
-    """
+    """What a report is about; `compared` is None for a single run, `ranked` for fewer than three."""
 
     matched: Matched
     inference: Inference
     redaction: Redaction
     compared: Compared | None
     ranked: Ranked | None
-    human: Labels | None
-    on: tuple[str, str] | None
     by: str | None
 
     def head(self) -> Head:
@@ -125,7 +119,7 @@ class Content:
     def _values(self) -> list[tuple[list[MetricValue], list[str]]]:
         """The values of each system, of a single one by slice too, and what a reader has to know of them."""
         slices = {} if self.compared else self._slices
-        values = MatchedValues(self.matched, self.inference, self.human, self.on, self.by, slices)
+        values = MatchedValues(self.matched, self.inference, self.by, slices)
         return [values.read(at, self._drawn) for at in range(len(self.matched.runs))]
 
     @cached_property
@@ -192,7 +186,7 @@ class Content:
         An option of a comparison may have several values, and True is a flag.
         """
         runs = self.matched.runs
-        if any(isinstance(run, TableInMemory) for run in runs):
+        if any(isinstance(run, OpenRows) for run in runs):
             return None
         if self.compared is None:
             if isinstance(runs[0], ScoredFile) or any(options.get(name) is not None for name in _RECOMPUTED):

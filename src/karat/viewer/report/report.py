@@ -9,7 +9,6 @@ from typing import Any
 
 from karat.core.atomic import write_text
 from karat.core.errors import SpecError
-from karat.data.join.join import split_on
 from karat.runs.compare.compare import compare_matched
 from karat.runs.compare.rank import rank_matched
 from karat.runs.labels.labels import Labels
@@ -87,12 +86,11 @@ def report(
     labels = None if people is None else people.split_on(on)[0]
     inference = _inference(runs, confidence, seed)
     several = len(runs) > 1
-    how = How(by=by, cluster=cluster, human=people if several else None, allow_different=allow_different)
-    matched = match(runs, wanted, on if several else None, **how)
+    how = How(by=by, cluster=cluster, human=people, allow_different=allow_different)
+    matched = match(runs, wanted, on, **how)
     compared = compare_matched(matched, inference, labels) if several else None
     ranked = rank_matched(replace(matched, slices=None), inference) if len(runs) > 2 else None
-    joined = (matched.rows.by, (labels and labels.on) or matched.rows.by) if compared else on and split_on(on)
-    content = Content(matched, inference, redaction, compared, ranked, labels, joined or None, by)
+    content = Content(matched, inference, redaction, compared, ranked, by)
     options: dict[str, Any] = {
         "metric": wanted,
         "by": by,

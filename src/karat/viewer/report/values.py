@@ -11,8 +11,6 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.runs.columns.lengths import find_cautions
 from karat.runs.compare.run_values import RunValues
-from karat.runs.labels.labels import Labels
-from karat.runs.match.labelled import labels_by_run
 from karat.runs.match.match import Matched
 from karat.runs.match.systems import find_lengths
 from karat.runs.table.value_table import MetricValue
@@ -22,15 +20,10 @@ from karat.stats.inference import Inference
 
 @dataclass(frozen=True)
 class MatchedValues:
-    """The values of all systems over matched rows; `slices`, the row numbers by label, are a single one's.
-
-    `on` names the ids in the rows and in the labels of `human`; None: they are found.
-    """
+    """The values of all systems over matched rows; `slices`, the row numbers by label, are a single one's."""
 
     matched: Matched
     inference: Inference
-    human: Labels | None = None
-    on: tuple[str, str] | None = None
     by: str | None = None
     slices: Mapping[str, Array] = field(default_factory=dict)
 
@@ -61,17 +54,18 @@ class MatchedValues:
 
     def _correct(self, at: int, own: RunValues) -> tuple[dict[tuple[str, str | None], Corrected], list[str]]:
         """A system's values corrected by people, by spec and slice, and remarks on them."""
-        if self.human is None:
+        matched = self.matched
+        if not matched.labelled:
             found = own.stored_corrections(self.by)
             if found and not own.are_stored:
                 remedy = "name the labels again to see it here (--human)"
                 return {}, [f"{own.run.name} was scored with labels by people under other settings: {remedy}"]
             return found, []
-        runs = self.matched.runs
-        human = labels_by_run(self.human, runs)[at]
-        totals = own.corrected(human, self.on, self.slices)
+        totals = own.corrected(matched.labelled[at].place(matched.rows.order(at)), self.slices)
         whole, grouped = totals.values()
-        notes = list(totals.human().get("notes", ())) if len(runs) == 1 else []  # of several, the comparison says it
+        notes = (
+            list(totals.human().get("notes", ())) if len(matched.runs) == 1 else []
+        )  # of several, the comparison says it
         return {
             (spec, label): each for spec in whole for label, each in ((None, whole[spec]), *grouped[spec].items())
         }, notes
