@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import dataflow
-from dataflow.core import LLMServingABC, OperatorABC
+from dataflow.core import LLMServingABC
 from dataflow.operators.core_text import BenchDatasetEvaluator, BenchDatasetEvaluatorQuestion
 from dataflow.pipeline import PipelineABC
 from dataflow.utils.registry import OPERATOR_REGISTRY
@@ -67,7 +67,8 @@ semantic = {"compare_method": "semantic", "llm_serving": Model()}
 report = {
     "own_operator_until_asked": before,
     "karat_when_asked": OPERATOR_REGISTRY.get("BenchDatasetEvaluator") is adapter.BenchDatasetEvaluator,
-    "is_operator": issubclass(adapter.BenchDatasetEvaluator, OperatorABC),
+    "is_operator": issubclass(adapter.BenchDatasetEvaluator, own)
+    and issubclass(adapter.BenchDatasetEvaluatorQuestion, BenchDatasetEvaluatorQuestion),
     "logger": adapter.BenchDatasetEvaluator("s.json").logger is own(prompt_template=None).logger,
     "worked": evaluate(
         "bench_eval_data_2.jsonl",

@@ -18,10 +18,11 @@ from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
 from karat.core.version import warn_of_newer
 
 try:
-    _Operator: Any = import_module("dataflow.core").OperatorABC
+    _Own: Any = import_module("dataflow.operators.core_text").BenchDatasetEvaluator
+    _OwnQuestion: Any = import_module("dataflow.operators.core_text").BenchDatasetEvaluatorQuestion
     warn_of_newer("open-dataflow", "1.0.13")
 except (ImportError, AttributeError):  # DataFlow, or another package of that name, is not needed
-    _Operator = object
+    _Own = _OwnQuestion = None
 CompareMethod = Literal["match", "semantic"]
 RESULT = "answer_match_result"
 PARTS = ("correct_answer_num", "total_subquestions", "response_evaluation")
@@ -36,7 +37,7 @@ class _Judged(NamedTuple):
     reply: str | None = None
 
 
-class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
+class BenchDatasetEvaluator(_Own or object):  # type: ignore[misc]
     """Adds a column `answer_match_result`, whether each answer is right, and writes statistics to a JSON file.
 
     `compare_method="match"` compares the final answer with the gold answer, or with each in a list of gold answers: as
@@ -62,8 +63,9 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         support_subquestions: bool = False,
         keep_all_samples: bool = True,
     ) -> None:
-        super().__init__()
-        if _Operator is object:
+        if _Own:
+            super().__init__(prompt_template=None)  # its default is a class, which it refuses
+        else:
             self.logger = logging.getLogger("DataFlow")
         if compare_method not in get_args(CompareMethod):
             raise SpecError(f"compare_method={compare_method!r}{did_you_mean(compare_method, get_args(CompareMethod))}")
@@ -170,7 +172,7 @@ class BenchDatasetEvaluator(_Operator):  # type: ignore[misc]
         path.write_text(json.dumps([statistics], indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-class BenchDatasetEvaluatorQuestion(BenchDatasetEvaluator):
+class BenchDatasetEvaluatorQuestion(BenchDatasetEvaluator, *filter(None, [_OwnQuestion])):  # type: ignore[misc]
     """The same under DataFlow's name for the evaluator that also reads questions."""
 
 

@@ -40,10 +40,10 @@ class AnswerExactMatchEvaluator(Detailed, evaluators.AnswerExactMatchEvaluator):
         unequal length, empty lists, and inputs that are not lists.
         """
         check_lengths(ground_truth_answers=ground_truth_answers, predicted_answers=predicted_answers)
-        scores = [
-            int(gold == answer if type(gold) is type(answer) is str else is_match(gold, answer))
-            for gold, answer in zip(ground_truth_answers, predicted_answers, strict=True)
-        ]
+        if {*map(type, ground_truth_answers), *map(type, predicted_answers)} == {str}:
+            texts: Any = ground_truth_answers
+            return self.detail(evaluators.AnswerExactMatchEvaluator.run(self, texts, predicted_answers))
+        scores = [int(is_match(*pair)) for pair in zip(ground_truth_answers, predicted_answers, strict=True)]
         return self.detail({"individual_scores": scores, "score": sum(scores) / len(scores)})
 
 
