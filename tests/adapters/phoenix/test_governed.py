@@ -13,6 +13,7 @@ from phoenix.evals.metrics import ConcisenessEvaluator
 
 from karat import Governor
 from karat.adapters.phoenix import async_evaluate_dataframe, bind_evaluator, evaluate_dataframe
+from karat.adapters.phoenix.direct import DirectClient, direct
 from karat.judges import use_governor
 from karat.models.event_loop import run_coroutine
 from karat.models.reply_cache import ReplyCache
@@ -51,6 +52,7 @@ def test_all_rows_are_asked_at_once_and_phoenix_s_own_limits_are_out_of_the_way(
                 found = asyncio.run(async_evaluate_dataframe(FRAME, [evaluator]))
         assert labels(found) == ["concise"] * 12
         assert (server.calls, governor.totals.calls) == (12, 12)
+        assert governor.totals.input_tokens > 0 < governor.totals.output_tokens
     details = found["conciseness_execution_details"]
     assert {cell["status"] for cell in details} == {"COMPLETED"}
     assert max(cell["execution_seconds"] for cell in details) < 6  # at one request in two seconds it would be 22
@@ -127,3 +129,21 @@ def test_an_llm_of_ones_own_is_asked_as_it_is():
         found = evaluate_dataframe(FRAME, [evaluator])
     assert {score["explanation"] for score in found["c_score"]} == {"Is Paris right?"}
     assert governor.totals.calls == 0
+
+
+def test_settings_of_the_client_are_kept(llm):
+    with FakeServer({"explanation": "Short.", "label": "concise"}) as server, use_governor(Governor()):
+        plain, own = llm(server), llm(server, default_headers={"X-Team": "a"})
+        assert isinstance(direct(plain._async_client), DirectClient)
+        assert direct(own._async_client) is own._async_client
+        evaluators = [ConcisenessEvaluator(llm=own), bind_evaluator(ConcisenessEvaluator(llm=plain), name="plain")]
+        found = evaluate_dataframe(FRAME[:2], evaluators)
+        assert labels(found) == labels(found, "plain") == ["concise"] * 2
+        first, second = ({key: each[key] for key in ("messages", "response_format")} for each in server.requests[::2])
+        assert first == second
+
+
+def test_a_form_that_the_endpoint_refuses_is_replaced_as_phoenix_does(llm):
+    with FakeServer({"explanation": "S.", "label": "concise"}, forms=["tool"]) as server, use_governor(Governor()):
+        assert labels(evaluate_dataframe(FRAME[:3], [ConcisenessEvaluator(llm=llm(server))])) == ["concise"] * 3
+        assert any("tools" in each for each in server.requests)

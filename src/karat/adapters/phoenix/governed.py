@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
 from phoenix.evals import LLM, Evaluator
 
+from karat.adapters.phoenix.direct import DirectClient, direct
+from karat.core import telemetry as tracing
 from karat.models.context import current_models
 from karat.models.event_loop import run_coroutine
 from karat.models.governor.governor import Governor
-from karat.models.request import Request, Schema
+from karat.models.request import Reply, Request, Schema
 
 _METHODS = ("generate_text", "generate_object", "async_generate_text", "async_generate_object")
 
@@ -30,6 +33,8 @@ def govern(evaluator: Evaluator) -> Evaluator | None:
     asked: Any = copy(llm)
     asked.__class__, asked.governor = _governed(cast("Any", type(llm))), current_models().governor
     asked._rate_limiters = []  # noqa: SLF001  (Phoenix's own limits: the governor has its own)
+    asked._async_adapter = copy(llm._async_adapter)  # noqa: SLF001
+    asked._async_adapter.client = direct(llm._async_client)  # noqa: SLF001
     governed.llm = asked
     return cast("Evaluator", governed)
 
@@ -60,12 +65,19 @@ class GovernedLLM(LLM):
 
     async def __call__(
         self, messages: Sequence[Mapping[str, Any]], schema: Schema | None, settings: Mapping[str, Any]
-    ) -> str | Mapping[str, Any]:
-        """One request by Phoenix's own client."""
+    ) -> Reply:
+        """One request by Phoenix's own method; where spans are recorded, in Phoenix's span."""
+        asked: Any = super() if tracing.records_spans() else self._async_adapter
         prompt: Any = list(messages)
         if schema is None:
-            return cast("str", await super().async_generate_text(prompt, **settings))
-        return cast("dict[str, Any]", await super().async_generate_object(prompt, dict(schema), **settings))
+            reply = Reply(await asked.async_generate_text(prompt, **settings))
+        else:
+            reply = Reply.from_value(await asked.async_generate_object(prompt, dict(schema), **settings))
+        client: Any = self._async_adapter.client
+        if not isinstance(client, DirectClient):
+            return reply
+        read, written = client.take_tokens()
+        return replace(reply, input_tokens=read, output_tokens=written)
 
     async def async_generate_text(self, prompt: Any, *_: Any, **settings: Any) -> str:
         """The text of the reply."""

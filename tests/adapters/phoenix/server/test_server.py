@@ -250,6 +250,7 @@ def test_experiments_keep_every_score_of_every_evaluator(server, way):
     assert sum(each["name"] == "other" and each["score"] == 1 for row in rows for each in row["annotations"]) == 1
 
 
+@pytest.mark.filterwarnings("ignore:Evaluator.source is deprecated:DeprecationWarning")  # Phoenix's client reads it
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_bare_evaluators_keep_their_scores_in_experiments(server, way):
     """As Phoenix's documentation passes them, without `experiment_evaluator`."""
@@ -263,7 +264,7 @@ def test_bare_evaluators_keep_their_scores_in_experiments(server, way):
     )
     equal = adapter.bind_evaluator(adapter.exact_match, {"expected": "expected.answer"})
     f1 = adapter.bind_evaluator(adapter.as_evaluator("token_f1", name="f1"), {"reference": "expected.answer"})
-    evaluators = [equal, short, f1, adapter.matches_regex("b")]
+    evaluators = [equal, short, f1, adapter.MatchesRegex("b")]
     asked = {"dataset": dataset, "task": lambda example: "a", "evaluators": evaluators, "print_summary": False}
     ran = server.client.experiments.run_experiment(**asked) if way == "sync" else asyncio.run(_run(server.url, asked))
     rows = httpx.get(f"{server.url}/v1/experiments/{ran['experiment_id']}/json").json()
@@ -308,3 +309,55 @@ def test_a_server_killed_while_scores_are_logged_loses_none_and_gets_none_twice(
     for kind in ("CHAIN", "RETRIEVER", "LLM"):
         assert len(annotations(server, kind, "rouge_l")) == TRACES
     assert not list(tmp_path.iterdir())
+
+
+def test_traces_and_sessions_are_annotated_once_too(server, tmp_path):
+    provider = TracerProvider(resource=Resource({"openinference.project.name": "chat"}))
+    provider.add_span_processor(BatchSpanProcessor(exporter.OTLPSpanExporter(f"{server.url}/v1/traces")))
+    with provider.get_tracer("app").start_as_current_span(
+        "ask", attributes=_kind("CHAIN") | {"session.id": "s-1"}
+    ) as a:
+        trace = f"{a.get_span_context().trace_id:032x}"
+    provider.shutdown()
+    for _ in range(100):
+        if any(each["name"] == "chat" for each in server.client.projects.list()):
+            break
+        time.sleep(0.1)
+    for target, ids, held in (
+        ("trace_id", [trace], lambda: server.client.traces.get_traces(project_identifier="chat")),
+        ("session_id", ["s-1"], None),
+    ):
+        rows = {target: ids, "prediction": ["in Paris"], "reference": ["Paris"]}
+        result = karat.score(rows, "token_f1")
+        for _ in range(2):
+            assert log_annotations(result, server.url).logged == 1
+        assert held is None or [each["trace_id"] for each in held()] == ids
+    with pytest.raises(NotLogged, match="1 of 1"):
+        log_annotations(
+            karat.score({"session_id": ["none"], "prediction": ["a"], "reference": ["a"]}, "em"), server.url
+        )
+    for path in Path().glob("karat-unsent-*.jsonl"):
+        path.unlink()
+
+
+def test_an_experiment_that_was_stopped_is_resumed(server):
+    dataset = server.client.datasets.create_dataset(
+        name="resumed", inputs=[{"n": n} for n in range(4)], outputs=[{"answer": "a"}] * 4
+    )
+    failing = [True]
+
+    def task(example):
+        if failing[0] and example["input"]["n"] > 1:
+            raise ValueError("not yet")
+        return "a"
+
+    f1 = experiment_evaluator("token_f1")
+    ran = server.client.experiments.run_experiment(
+        dataset=dataset, task=task, evaluators=[f1], print_summary=False, retries=0
+    )
+    failing[0] = False
+    server.client.experiments.resume_experiment(
+        experiment_id=ran["experiment_id"], task=task, evaluators=[f1], print_summary=False
+    )
+    rows = httpx.get(f"{server.url}/v1/experiments/{ran['experiment_id']}/json").json()
+    assert [each["score"] for row in rows for each in row["annotations"] if each["name"] == "token_f1"] == [1.0] * 4

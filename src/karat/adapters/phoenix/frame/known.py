@@ -47,7 +47,8 @@ def _search(evaluator: Any, output: pa.Array) -> Column:
         for count, text in example.items()
     }
     score = pc.greater(pa.array(counts), 0).cast(pa.float64())
-    return _column(evaluator, score, [said[count] for count in counts], {"output": output})
+    explanation = pa.array([said[count] for count in counts], pa.string())
+    return _column(evaluator, score, explanation, {"output": output})
 
 
 def _column(evaluator: Evaluator, score: pa.Array, explanation: Any, texts: Mapping[str, pa.Array]) -> Column:
