@@ -2,8 +2,7 @@
 
     python bench/documents.py [questions]
 
-One process, documents built beforehand; ten retrieved and two or three relevant a question. Karat's time includes its
-interval.
+One process, documents built beforehand; ten retrieved and two or three relevant a question.
 """
 
 from __future__ import annotations
