@@ -11,6 +11,7 @@ import numpy as np
 from haystack import default_from_dict, default_to_dict
 from haystack.core.component.sockets import Sockets
 from haystack.core.component.types import OutputSocket
+from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ChatMessage, ExtractedAnswer, GeneratedAnswer
 
 from karat.core.errors import RowError
@@ -54,12 +55,18 @@ class Detailed:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component from a dict of `to_dict`, its own or of Haystack's component with the same name."""
+        """The component from a dict of `to_dict`, its own or of Haystack's component with the same name.
+
+        Raises Haystack's `DeserializationError` for a dict of another component, or without a required parameter.
+        """
         data = {"init_parameters": {}} | deepcopy(data)
         *module, name = str(data.get("type")).split(".")
         if module[:3] == ["haystack", "components", "evaluators"] and name == cls.__name__:
             data["type"] = f"{cls.__module__}.{name}"
-        restored: Self = getattr(super(), "from_dict", partial(default_from_dict, cls))(data)
+        try:
+            restored: Self = getattr(super(), "from_dict", partial(default_from_dict, cls))(data)
+        except KeyError as error:
+            raise DeserializationError(f"{cls.__name__}: {error} is missing in init_parameters") from None
         return restored
 
 

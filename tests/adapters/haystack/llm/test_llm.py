@@ -309,6 +309,8 @@ def test_it_is_stored_and_restored():
         LLMEvaluator(**INIT, api_key=Secret.from_token("x")).to_dict()
     with pytest.raises(DeserializationError):
         FaithfulnessEvaluator.from_dict(before)
+    with pytest.raises(DeserializationError, match="LLMEvaluator: 'inputs' is missing in init_parameters"):
+        LLMEvaluator.from_dict({"type": before["type"]})
 
 
 @pytest.mark.parametrize("options", [{}, {"raise_on_failure": False, "progress_bar": False}])
