@@ -26,7 +26,7 @@ from side_by_side import in_turn, machine
 from karat.core.metric.rows import Rows
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run
-from karat.runs.scoring.totals import Totals
+from karat.runs.scoring.totals.totals import Totals
 from karat.stats.inference import Inference
 from karat.stats.sums import blocks, exact
 from karat.stats.sums.units import Units

@@ -118,7 +118,7 @@ def journal(data: bytes) -> None:
 def totals(data: bytes) -> None:
     """The totals of rows as bytes: what was not written as such is refused."""
     from karat.core.errors import KaratError
-    from karat.runs.scoring.totals import CHECKSUM, FORMAT, HEAD, _read_state
+    from karat.runs.scoring.totals.totals import CHECKSUM, FORMAT, HEAD, _read_state
 
     for state in (data, HEAD + FORMAT + bytes(CHECKSUM) + data):
         with suppress(KaratError):

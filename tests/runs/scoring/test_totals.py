@@ -17,7 +17,7 @@ from karat.errors import DataError
 from karat.runs.columns.groups import MAX_GROUPS
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run
-from karat.runs.scoring.totals import CHECKSUM, FORMAT, HEAD, Totals
+from karat.runs.scoring.totals.totals import CHECKSUM, FORMAT, HEAD, Totals
 from karat.stats.inference import Inference
 
 METRICS = ["em", "f1", "bleu", "ndcg@3"]

@@ -190,14 +190,19 @@ class ClusterFinder:
                 return at + (not self.named), Clusters(name, repeats.count, repeats.rows, self.named is not None)
         return 0, None
 
+    def merge(self, other: ClusterFinder) -> None:
+        """Add what was found in other rows."""
+        for ours, theirs in zip(self._repeats, other._repeats, strict=True):
+            ours.merge(*theirs.state())
+
     def state(self, stored: list[bytes]) -> list[tuple[int, bool]]:
-        """What `merge` needs, as JSON values; arrays are appended to `stored`."""
+        """What `restore` needs, as JSON values; arrays are appended to `stored`."""
         states = [each.state() for each in self._repeats]
         stored += [kept.astype("<u8").tobytes() for _, _, kept in states]
         return [(rows, more) for rows, more, _ in states]
 
-    def merge(self, about: Iterable[tuple[int, bool]], stored: Iterator[bytes]) -> None:
-        """Add the state of other rows."""
+    def restore(self, about: Iterable[tuple[int, bool]], stored: Iterator[bytes]) -> None:
+        """Take over a `state`, before any row is added."""
         for repeats, (rows, more) in zip(self._repeats, about, strict=True):
             repeats.merge(rows, more, np.frombuffer(next(stored), "<u8").reshape(4, -1))
 

@@ -24,7 +24,7 @@ from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.batches import Batch, add_up, score_batches
 from karat.runs.scoring.tasks.frames import Frame, open_frame, score_frame_rows
 from karat.runs.scoring.tasks.summary import merge_matches, summarise_run
-from karat.runs.scoring.totals import Totals
+from karat.runs.scoring.totals.totals import Totals
 from karat.stats.inference import Inference
 
 if TYPE_CHECKING:
@@ -190,37 +190,30 @@ class _Work:
         elif self.tasks is not None:
             yield from self.tasks.carry_out(self.progress, self.writer)
         elif self.writer is not None and self.writer.tail is not None:
-            yield from self._score_behind(self.writer.tail)
+            yield self._score_behind(self.writer.tail)
         else:
-            yield from add_up(self.plan, score_batches(self.plan, self._counter(), self.warned), self._pass_on)
+            batches = score_batches(self.plan, self._counter(), self.warned)
+            yield add_up(self.plan, batches, self._take if self.takers else None)
 
-    def _pass_on(self, batch: Batch, _totals: Totals) -> bool:
-        """Give the rows to the takers; no part ends."""
-        if self.takers:
-            self._take(batch)
-        return False
-
-    def _score_behind(self, tail: Tail) -> Iterator[Totals]:
-        """The totals of the parts that are written, then of the rows behind them, which the tail writes."""
+    def _score_behind(self, tail: Tail) -> Totals:
+        """The totals of the rows that are written, and of those behind them, which the tail writes."""
         totals = Totals(self.plan)
         for done in [*tail.parts, *filter(None, [tail.last])]:
-            totals.merge_bytes(done.state)
             self.warned.update(done.warnings)
             first = done.first or 0
             for rows, scored in tail.read(done) if self.takers or totals.corrected else ():
                 totals.correct(rows, scored, np.arange(first, first := first + len(rows), dtype=np.uint64))
                 for take in self.takers:
                     take(rows)
-            if done.ended:
-                yield totals
-                totals = Totals(self.plan)
+        if tail.before:
+            totals.merge_bytes(done.state)
 
-        def put(batch: Batch, totals: Totals) -> bool:
-            return tail.add(self._take(batch), batch.scored, totals.to_bytes)
+        def put(batch: Batch) -> None:
+            tail.add(self._take(batch), batch.scored, totals.to_bytes)
 
         tail.warned, tail.state = self.warned, totals.to_bytes
         batches = score_batches(self.plan, self._counter(), self.warned, tail.before)
-        yield from add_up(self.plan, _pass_scored(batches, tail), put, totals)
+        return add_up(self.plan, _pass_scored(batches, tail), put, totals)
 
     def _take(self, batch: Batch) -> pa.RecordBatch:
         """The rows of a batch with their scores, which the takers get."""

@@ -40,9 +40,9 @@ class Done:
 
     `state` is `Totals.to_bytes`. `warnings` are by role, `digests`, of the scored columns, too, `files` the checksums
     of the files by their names; these two only where rows are written. `first` is the number of rows in the parts
-    before, where parts follow one another; their digests are those of all rows up to the end of the part, and to one
-    that has `ended` no rows are added. `unmatched` are the rows of gold and of predictions without a partner in a
-    bucket of ids, of which no rows are written.
+    before, where parts follow one another; state and digests are of all rows up to the end of the part then, and no row
+    is added to one that has `ended`. `unmatched` are the rows of gold and of predictions without a partner in a bucket
+    of ids, of which no rows are written.
     """
 
     task: int

@@ -38,7 +38,7 @@ class Tail:
     """The part of a run to which rows are added; the first `before` rows were scored before, and passed to `skip`.
 
     `parts` are those on the disk that no rows are added to, `last` is what is on the disk of the one to which they are.
-    `state()` gives the totals of its rows, `warned` the warnings so far. `ended`: no further row is kept.
+    `state()` gives the totals of all rows so far, `warned` the warnings so far. `ended`: no further row is kept.
     """
 
     started: Started
@@ -108,10 +108,10 @@ class Tail:
         if self._rows == self.before:
             self._check_digests()
 
-    def add(self, rows: pa.RecordBatch, scored: Sequence[Rows], state: Callable[[], bytes]) -> bool:
-        """Add a batch of rows with their scores: whether the part has ended, so that the totals of another begin."""
+    def add(self, rows: pa.RecordBatch, scored: Sequence[Rows], state: Callable[[], bytes]) -> None:
+        """Add a batch of rows with their scores; `state()` gives the totals of all rows so far."""
         if self.ended:
-            return False
+            return
         self._digests.add(rows)
         self._rows += len(rows)
         self._pending.append((rows, [Rows(each.statistics) for each in scored]))
@@ -119,7 +119,6 @@ class Tail:
         self.state = state
         if (full := self._bytes >= MOST_BYTES) or monotonic() >= self._next_time:
             self.flush(whole=full)
-        return full
 
     def end(self) -> None:
         """Keep the rows so far, and none that are added from now on."""

@@ -22,7 +22,7 @@ from karat.runs.columns.lengths import count_lengths, depends_on_length
 from karat.runs.scoring.plan import Plan, find_json_in_text
 from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.ahead import upload_ahead
-from karat.runs.scoring.totals import Totals
+from karat.runs.scoring.totals.totals import Totals
 
 NOT_ASKED = "not asked: "  # in the reason of a row where a cap is reached
 _SCORES = 1 << 22  # in a batch: those of 65,536 rows by 64 metrics, of more metrics those of fewer rows
@@ -115,19 +115,15 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
 
 
 def add_up(
-    plan: Plan, batches: Iterable[Batch], put: Callable[[Batch, Totals], bool], totals: Totals | None = None
-) -> Iterator[Totals]:
-    """The totals of each part of the rows; `put` gets each batch, and says whether a part ends with it.
-
-    `totals` hold the rows of the first part that were scored before.
-    """
+    plan: Plan, batches: Iterable[Batch], put: Callable[[Batch], object] | None, totals: Totals | None = None
+) -> Totals:
+    """The totals of all rows, of which those in `totals` were scored before; `put` gets each batch."""
     totals = totals or Totals(plan)
     for batch in batches:
         totals.add(batch.rows, batch.scored, batch.counted, batch.numbers)
-        if put(batch, totals):
-            yield totals
-            totals = Totals(plan)
-    yield totals
+        if put is not None:
+            put(batch)
+    return totals
 
 
 def _count(plan: Plan, columns: Mapping[str, pa.Array]) -> dict[str, Counter[str]]:

@@ -23,7 +23,7 @@ from karat.runs.scoring.tasks.buckets import Buckets, plan_buckets
 from karat.runs.scoring.tasks.engine import Engine, Failed
 from karat.runs.scoring.tasks.local import InTurn, Processes, Threads, find_engine
 from karat.runs.scoring.tasks.task import Advance, Recipe, make_recipe
-from karat.runs.scoring.totals import Totals
+from karat.runs.scoring.totals.totals import Totals
 from karat.runs.store.folders import is_in_tasks, is_started
 from karat.runs.store.parts import Done, PartsFolder
 from karat.runs.store.writer import RunWriter

@@ -16,7 +16,7 @@ from karat.runs.columns.lengths import read_lengths
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.result import Result, Values
 from karat.runs.scoring.sources import describe_gathered
-from karat.runs.scoring.totals import Totals
+from karat.runs.scoring.totals.totals import Totals
 
 
 def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started: int) -> Result:

@@ -19,7 +19,7 @@ from karat.runs.columns.digest import Digests
 from karat.runs.scoring.plan import Nested, Plan
 from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.batches import NOT_ASKED, Batch, add_up, score_batches
-from karat.runs.scoring.totals import Totals
+from karat.runs.scoring.totals.totals import Totals
 from karat.runs.store.parts import Done, PartsFolder
 
 Advance = Callable[[int], None]
@@ -150,12 +150,11 @@ def _score(
 ) -> tuple[Done, Totals]:
     warned = dict[str, str]()
 
-    def put(batch: Batch, _totals: Totals) -> bool:
+    def put(batch: Batch) -> None:
         if write is not None:
             write(batch)
         if advance is not None:
             advance(len(batch.rows))
-        return False
 
-    (totals,) = add_up(plan, score_batches(plan, RowCounter(None, None), warned), put)
+    totals = add_up(plan, score_batches(plan, RowCounter(None, None), warned), put)
     return Done(task, totals.n, totals.to_bytes(), warned), totals
