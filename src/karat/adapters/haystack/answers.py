@@ -11,6 +11,13 @@ from haystack.components import evaluators
 from karat.adapters.haystack.component import INTEGRATION, Detailed, check_lengths, text_of
 from karat.core.errors import RowError
 
+try:
+    from karat.adapters.haystack import kernel
+
+    COMPILED = True
+except ImportError:  # no compiler at install time
+    COMPILED = False
+
 
 @component
 class AnswerExactMatchEvaluator(Detailed, evaluators.AnswerExactMatchEvaluator):
@@ -40,22 +47,20 @@ class AnswerExactMatchEvaluator(Detailed, evaluators.AnswerExactMatchEvaluator):
         unequal length, empty lists, and inputs that are not lists.
         """
         check_lengths(ground_truth_answers=ground_truth_answers, predicted_answers=predicted_answers)
-        if {*map(type, ground_truth_answers), *map(type, predicted_answers)} == {str}:
-            texts: Any = ground_truth_answers
-            return self.detail(evaluators.AnswerExactMatchEvaluator.run(self, texts, predicted_answers))
-        scores = [int(is_match(*pair)) for pair in zip(ground_truth_answers, predicted_answers, strict=True)]
+        pairs = ground_truth_answers, predicted_answers
+        scores = kernel.match(*pairs, is_match) if COMPILED else list(map(is_match, *pairs))
         return self.detail({"individual_scores": scores, "score": sum(scores) / len(scores)})
 
 
-def is_match(gold: Any, answer: Any) -> bool:
-    """Whether the answer equals the expected one, or one of several expected ones.
+def is_match(gold: Any, answer: Any) -> int:
+    """1 if the answer equals the expected one, or one of several expected ones; else 0.
 
     >>> is_match("Paris", "P"), is_match(["Paris", "City of Paris"], "Paris")
-    (False, True)
+    (0, 1)
     """
     gold, answer = (each.tolist() if isinstance(each, np.ndarray) else text_of(each) for each in (gold, answer))
     if isinstance(answer, list | tuple):
         raise RowError(f"predicted_answers: one answer for each question is expected, found {answer!r:.80}")
     if isinstance(gold, list | tuple | set | frozenset):
-        return answer in map(text_of, gold)
-    return bool(answer == gold)
+        return int(answer in map(text_of, gold))
+    return int(answer == gold)

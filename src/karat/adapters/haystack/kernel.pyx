@@ -1,6 +1,6 @@
 # cython: wraparound=False, initializedcheck=False
 # Bounds are checked: `read` is the user's function and could lengthen the list of documents.
-"""The definition in `ranking`, compiled."""
+"""The definitions in `ranking` and `answers`, compiled."""
 
 from cpython.dict cimport PyDict_Clear
 from libc.stdint cimport int64_t
@@ -43,3 +43,14 @@ def number(retrieved, relevant, tuple path, read, int64_t[::1] found, int64_t[::
         while first and at < end:
             found[at] = -1
             at += 1
+
+
+def match(golds, answers, is_match):
+    """The list of 1 and 0 of each pair; `is_match` decides pairs that are not two texts."""
+    cdef list scores = []
+    for gold, answer in zip(golds, answers):
+        if type(gold) is str and type(answer) is str:
+            scores.append(1 if <str>gold == <str>answer else 0)
+        else:
+            scores.append(is_match(gold, answer))
+    return scores

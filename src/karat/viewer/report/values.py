@@ -63,12 +63,9 @@ class MatchedValues:
             return found, []
         totals = own.corrected(matched.labelled[at].place(matched.rows.order(at)), self.slices)
         whole, grouped = totals.values()
-        notes = (
-            list(totals.human().get("notes", ())) if len(matched.runs) == 1 else []
-        )  # of several, the comparison says it
-        return {
-            (spec, label): each for spec in whole for label, each in ((None, whole[spec]), *grouped[spec].items())
-        }, notes
+        notes = totals.human().get("notes", ()) if len(matched.runs) == 1 else ()  # of several, the comparison says it
+        by_slice = {spec: {None: whole[spec], **grouped[spec]} for spec in whole}
+        return {(spec, label): each for spec, values in by_slice.items() for label, each in values.items()}, list(notes)
 
 
 def as_answer(values: list[MetricValue], notes: list[str]) -> dict[str, Any]:
