@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from karat.adapters import remem
 from karat.adapters.remem import (
     QABleu1Score,
     QABleu4Score,
@@ -219,3 +220,11 @@ def test_documents_of_no_row_or_without_gold_score_0():
     for cls, key in ((RetrievalRecallAll, "Recall_all"), (RetrievalNDCGAny, "NDCG_any")):
         assert cls().calculate_metric_scores([[]], [["a"]], [1]) == ({f"{key}@1": 0.0}, [{f"{key}@1": 0.0}])
         assert cls().calculate_metric_scores([], [], [1]) == ({f"{key}@1": 0.0}, [])
+
+
+def test_every_metric_is_a_base_metric():
+    classes = [getattr(remem, name) for name in remem.__all__]
+    assert all(issubclass(each, remem.BaseMetric) for each in classes)
+    assert len({each.metric_name for each in classes}) == len(classes)
+    with pytest.raises(NotImplementedError, match="BaseMetric"):
+        remem.BaseMetric("config").calculate_metric_scores([["a"]], ["a"])

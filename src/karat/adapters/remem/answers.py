@@ -25,15 +25,33 @@ _NAMED: dict[Any, str] = {np.max: "max", max: "max", np.mean: "mean", np.min: "m
 """The aggregations that the core knows by name, which are faster than a callable."""
 
 
-class _AnswerMetric:
-    """The common part of the metrics of answers: a metric is scored for each gold answer and aggregated by row."""
+class BaseMetric:
+    """A metric as REMem calls it: metrics of your own extend this class, name themselves and compute scores.
 
-    metric_name: ClassVar[str]
-    key: str
-    metric: Metric
+    >>> class Length(BaseMetric):
+    ...     metric_name = "length"
+    ...     def calculate_metric_scores(self, gold_answers, predicted_answers):
+    ...         lengths = [{"Length": float(len(answer))} for answer in predicted_answers]
+    ...         return {"Length": sum(each["Length"] for each in lengths) / len(lengths)}, lengths
+    >>> Length().calculate_metric_scores([["Paris"]], ["Rome"])
+    ({'Length': 4.0}, [{'Length': 4.0}])
+    """
+
+    metric_name: ClassVar[str] = "base"
 
     def __init__(self, global_config: Any = None) -> None:
         self.global_config = global_config
+
+    def calculate_metric_scores(self, *columns: Any, **options: Any) -> tuple[Pooled, PerExample]:
+        """The pooled result of all rows, and the result of each row, by key."""
+        raise NotImplementedError(f"{type(self).__name__}.calculate_metric_scores")
+
+
+class _AnswerMetric(BaseMetric):
+    """The common part of the metrics of answers: a metric is scored for each gold answer and aggregated by row."""
+
+    key: str
+    metric: Metric
 
     def calculate_metric_scores(
         self,

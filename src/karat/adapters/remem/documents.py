@@ -9,18 +9,14 @@ from itertools import accumulate
 from math import log2
 from typing import Any, ClassVar
 
-from karat.adapters.remem.answers import PerExample, Pooled
+from karat.adapters.remem.answers import BaseMetric, PerExample, Pooled
 from karat.core.errors import RowError, SpecError
 
 
-class _RetrievalMetric(ABC):
+class _RetrievalMetric(BaseMetric, ABC):
     """The common part of the metrics of documents: a score of each row at each k."""
 
-    metric_name: ClassVar[str]
     key: ClassVar[str]
-
-    def __init__(self, global_config: Any = None) -> None:
-        self.global_config = global_config
 
     def calculate_metric_scores(
         self,
