@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import warnings
-from importlib import metadata
-
 __version__ = "0.1.0"
 
 
@@ -17,6 +13,10 @@ def warn_of_newer(package: str, newest: str) -> None:
 
     >>> warn_of_newer("numpy", "1000")
     """
+    import re  # noqa: PLC0415  (every start of a command reads this file)
+    import warnings  # noqa: PLC0415
+    from importlib import metadata  # noqa: PLC0415
+
     try:
         installed = metadata.version(package)
     except metadata.PackageNotFoundError:  # a framework that is imported from its source

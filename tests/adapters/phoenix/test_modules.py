@@ -4,12 +4,12 @@ import pickle
 import pkgutil
 import subprocess
 import sys
-from importlib import import_module
+from importlib import import_module, metadata
 
 import pytest
 
 from karat.adapters import phoenix as ours
-from karat.adapters.phoenix import releases
+from karat.adapters.phoenix.modules import load_evals
 from karat.errors import MissingExtra
 
 phoenix = pytest.importorskip("phoenix.evals")
@@ -61,12 +61,11 @@ def test_the_client_s_modules_are_there_too():
 
 
 def test_a_newer_release_warns_once_and_works(monkeypatch):
-    releases.warn_of_newer.cache_clear()
-    monkeypatch.setitem(releases.NEWEST, "arize-phoenix-evals", (3, 0))
-    with pytest.warns(UserWarning, match=r"arize-phoenix-evals 3\.\d+\.\d+ is newer than 3\.0"):
-        releases.warn_of_newer("arize-phoenix-evals")
-    releases.warn_of_newer("arize-phoenix-evals")  # a warning would be an error
-    releases.warn_of_newer.cache_clear()
+    load_evals.cache_clear()
+    monkeypatch.setattr(metadata, "version", lambda package: "99.1")
+    with pytest.warns(UserWarning, match=r"arize-phoenix-evals 99\.1 is newer than 3\.\d+"):
+        evals = load_evals()
+    assert load_evals() is evals is phoenix, "a second warning would be an error"
 
 
 def test_without_the_package_the_error_names_the_extra():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -16,10 +17,19 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from karat.adapters.phoenix.releases import load_evals
+from karat.core.lazy import import_extra
+from karat.core.version import warn_of_newer
 
 PACKAGE = "karat.adapters.phoenix"
 _HOMES = ("", ".metrics", ".llm", ".evaluators", ".utils", ".exceptions", ".executors")  # searched for a name
+
+
+@cache
+def load_evals() -> Any:
+    """The module `phoenix.evals`; raises `MissingExtra` if arize-phoenix-evals is not installed."""
+    evals = import_extra("phoenix.evals", extra="phoenix", need=__package__, package="arize-phoenix-evals")
+    warn_of_newer("arize-phoenix-evals", "3.9")
+    return evals
 
 
 def find(name: str) -> Any:

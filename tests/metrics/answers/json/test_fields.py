@@ -19,7 +19,7 @@ from karat.core.metric.rows import Rows
 from karat.core.metric.score import score_rows
 from karat.errors import SpecError
 from karat.metrics import json_fields
-from karat.runs.scoring import totals
+from karat.runs.scoring.totals import metric as metric_totals
 
 anls_score = pytest.importorskip("anls_star").anls_score
 precision_recall_fscore_support = pytest.importorskip("sklearn.metrics").precision_recall_fscore_support
@@ -292,7 +292,7 @@ def test_objects_are_their_own_text(form, tmp_path):
 
 
 def test_the_most_frequent_paths_are_in_a_result(monkeypatch):
-    monkeypatch.setattr(totals, "FREQUENT", 2)
+    monkeypatch.setattr(metric_totals, "FREQUENT", 2)
     rows = {"prediction": ["{}"] * 3, "reference": ['{"b": 1, "a": 1}', '{"c": 1}', '{"c": 1}']}
     assert karat.score(rows, json_fields).counts["json_fields"]["missing"] == {"c": 2, "a": 1}
 

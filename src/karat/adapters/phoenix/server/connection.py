@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 from karat.core.errors import DataError, KaratError, MissingExtra, did_you_mean
 from karat.core.metric.metric import Metric
+from karat.core.version import warn_of_newer
 from karat.data.json.reader import open_json_rows
 from karat.data.roles import map_columns
 from karat.data.source import Source
@@ -43,8 +45,14 @@ def check_address(url: str) -> None:
     """Raise `ServerError` for a wrong address, and `MissingExtra` if Phoenix's client is not installed."""
     if not url.startswith(("http://", "https://")):
         raise ServerError(f"{url!r} is not the address of a Phoenix, such as http://localhost:6006")
+    _check_client()
+
+
+@cache
+def _check_client() -> None:
     if find_spec("phoenix") is None or find_spec("phoenix.client") is None:
         raise MissingExtra("arize-phoenix-client", extra="phoenix", need="a running Phoenix")
+    warn_of_newer("arize-phoenix-client", "3.5")
 
 
 @contextmanager
