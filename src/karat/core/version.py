@@ -21,8 +21,8 @@ def warn_of_newer(package: str, newest: str) -> None:
         installed = metadata.version(package)
     except metadata.PackageNotFoundError:  # a framework that is imported from its source
         return
-    tested, found = (list(map(int, re.findall(r"\d+", release))) for release in (newest, installed))
-    if found[: len(tested)] > tested:
+    tested, release = (list(map(int, re.findall(r"\d+", each))) for each in (newest, installed))
+    if release[: len(tested)] > tested:
         warnings.warn(
             f"{package} {installed} is newer than {newest}, the newest release that karat {__version__} is tested "
             f"with. If something fails: pip install '{package}=={newest}.*'",

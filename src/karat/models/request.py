@@ -69,4 +69,4 @@ class Request:
     def key(self, endpoint: str, model: str) -> str:
         """The key of the reply in the cache: a digest of the endpoint, the model, the settings and the whole prompt."""
         parts = [endpoint, model, dict(self.settings), self.schema, [dict(each) for each in self.messages], self.sample]
-        return sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str).encode()).hexdigest()
+        return sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -48,7 +48,7 @@ class EvaluationRunResult(HaystackResult):
     ) -> Any:
         """The scores of both runs for each row; the names of columns begin with the run's name.
 
-        The inputs are those of this run, except `keep_columns`, which come from both runs.
+        The inputs come from this run, except `keep_columns`, which come from both runs.
         """
         if isinstance(other, HaystackResult):
             if self.run_name == other.run_name:

@@ -23,7 +23,7 @@ class Read(Protocol):
         """The names of the frame's columns."""
 
     def __call__(self, field: str) -> pa.Array:
-        """The column that a field is mapped to, else the column of its name; KeyError if there is no plain column."""
+        """The column that a field is mapped to, else the column of its name; KeyError if that is not a plain column."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ def find(name: str) -> Any:
 
 
 class PhoenixModule(ModuleType):
-    """A module whose names are those of one of Phoenix's modules."""
+    """A module with the names of one of Phoenix's modules."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":  # the import system sets those of this module

@@ -36,16 +36,20 @@ def connect(columns: int = 0, /, **settings: str) -> duckdb.DuckDBPyConnection:
     `columns`: how many a query reads or writes, where these may be thousands.
     """
     idle = _IDLE[f"{threads()} {sorted(settings.items())}"]
-    while True:
-        try:
-            database = idle.pop()
-        except IndexError:
-            database = _open(**settings)
-        with suppress(duckdb.FatalException):  # after an error of its own, a database answers nothing
-            connection = _prepare(database.cursor())
-            widen(connection, columns)
-            weakref.finalize(connection, idle.append, database).atexit = False
-            return connection
+    while idle:
+        with suppress(IndexError, duckdb.FatalException):  # another thread took the last; a broken one answers nothing
+            return _lend(idle.pop(), idle, columns)
+    return _lend(_open(**settings), idle, columns)
+
+
+def _lend(
+    database: duckdb.DuckDBPyConnection, idle: deque[duckdb.DuckDBPyConnection], columns: int
+) -> duckdb.DuckDBPyConnection:
+    """A connection to a database, which is idle again when nothing holds the connection."""
+    connection = _prepare(database.cursor())
+    widen(connection, columns)
+    weakref.finalize(connection, idle.append, database).atexit = False
+    return connection
 
 
 def connect_alone(*, memory_limit: str, **settings: str) -> duckdb.DuckDBPyConnection:

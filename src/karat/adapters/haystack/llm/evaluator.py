@@ -126,7 +126,7 @@ class Concurrent(Detailed):
         return _JINJA.sub("{% raw %}{{% endraw %}", fixed) + _INPUTS + str(inputs)
 
     def _writer(self) -> Callable[[Result], str]:
-        """The function that makes the prompt of a row; `SpecError` for a template with a name that is no input."""
+        """The function that makes the prompt of a row; `SpecError` for a template that names anything but an input."""
         template = _TEMPLATES.from_string(self.prepare_template())
 
         def write(row: Result) -> str:

@@ -75,7 +75,7 @@ class MappedColumns(NamedTuple):
         return self.columns.names
 
     def __call__(self, field: str) -> pa.Array:
-        """The column that the field is mapped to, else the column of its name; KeyError if there is no plain column."""
+        """The column that the field is mapped to, else the column of its name; KeyError if that is not plain."""
         return self.columns[self.mapping.get(field, field) or field]
 
 

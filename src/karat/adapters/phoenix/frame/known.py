@@ -57,7 +57,7 @@ def _column(evaluator: Evaluator, score: pa.Array, explanation: Any, texts: Mapp
 
 
 def _reasons(evaluator: Evaluator, texts: Mapping[str, pa.Array]) -> list[str | None] | None:
-    """For each row with a null the error that Phoenix raises for it; None if there is no null."""
+    """For each row with a null the error that Phoenix raises for it; None if all values are there."""
     if not any(column.null_count for column in texts.values()):
         return None
     present = list(zip(*(column.is_valid().to_pylist() for column in texts.values()), strict=True))

@@ -29,8 +29,8 @@ FREQUENT = 1000  # items of lists whose counts a result has
 class Total:
     """The units of one metric over some rows, and why how many rows were not scored.
 
-    There are units by row, or by the clusters of a named column; and by those of each column that may have them. Beside
-    these, those of very many rows are None for a mean within bounds: it needs the sums of all rows alone.
+    There are units by row, or by the clusters of a named column; and by the clusters of each column that may have them.
+    Beside these, units of very many rows are None for a mean within bounds: it needs the sums of all rows alone.
     """
 
     metric: Metric
@@ -43,7 +43,7 @@ class Total:
     _new_rows: int = 0
 
     def add(self, rows: Rows, keys: Sequence[Array]) -> None:
-        """Add a batch; `keys`, each of shape (rows,), are those of `ClusterFinder`."""
+        """Add a batch; `keys`, each of shape (rows,), come from `ClusterFinder`."""
         scored = rows.scored
         if rows.reasons is not None:
             self.reasons.update(rows.reasons[~scored].tolist())
@@ -122,7 +122,7 @@ class Total:
         if units is None:
             units = next(each for each in kept if each is not None).view(clustered=False)
         elif place >= len(kept):
-            units = units.view(clustered=True)  # it has no keys: there is no interval then
+            units = units.view(clustered=True)  # without keys, and so without an interval
         scale = Scale(self.metric.finish, (definition.low, definition.high), definition.direction)
         return summarise(units, scale, failed=self.n - units.rows, inference=self.inference)
 

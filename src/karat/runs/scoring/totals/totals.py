@@ -61,7 +61,7 @@ class Totals:
     def add(
         self, batch: pa.RecordBatch, scored: Sequence[Rows], counted: Mapping[str, Counter[str]], numbers: Array
     ) -> None:
-        """Add a batch; `numbers`, uint64, are those of its rows in the whole table, from 0.
+        """Add a batch; `numbers`, uint64, number its rows in the whole table, from 0.
 
         Where people's labels correct values, batches are to come in the order of the rows.
         """
