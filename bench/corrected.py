@@ -130,7 +130,7 @@ def simulate_proposals() -> None:
 
 
 def propose(scores: Array, labels: Array, count: int, method: str) -> Judged:
-    """The rows as `karat label-next` would have them labelled."""
+    """The rows as `karat label --next` would have them labelled."""
     if method == "uniform":
         return Judged(scores, hide(labels, count))
     if method == "uncertain":

@@ -1,9 +1,9 @@
 """Rows proposed for labelling, by simulation: are they worth what is said, and do the differences hold the truth?
 
-`python bench/proposals.py` prints three tables. The first compares the promise of `karat label-next --by active`, that
-one proposed row is worth so many drawn uniformly, with the ratio of variances over all rows, whose labels are known
-here. The second does so for `--by uncertainty`, for scores that are probabilities of a good label and for others. The
-third draws rows for the difference of two systems, half of them uniformly and half by the errors that these
+`python bench/proposals.py` prints three tables. The first compares the promise of `karat label --next N --by
+active`, that one proposed row is worth so many drawn uniformly, with the ratio of variances over all rows, whose labels
+are known here. The second does so for `--by uncertainty`, for scores that are probabilities of a good label and for
+others. The third draws rows for the difference of two systems, half of them uniformly and half by the errors that these
 show, and counts the 95 % intervals of the corrected difference that hold the true one.
 """
 
@@ -118,7 +118,7 @@ def simulate_differences(times: int) -> None:
 def draw_twice(
     first: tuple[Array, Array], second: tuple[Array, Array], count: int, seed: int
 ) -> tuple[NDArray[np.bool_], Array]:
-    """Which rows are labelled and with what probability, as `karat label-next A B` draws two rounds."""
+    """Which rows are labelled and with what probability, as `karat label A B --next N` draws two rounds."""
     half = count // 2
     known = np.where(np.arange(ROWS) < half, second[1] - first[1], np.nan)
     judged = Judged(second[0] - first[0], known)

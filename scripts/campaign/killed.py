@@ -124,7 +124,7 @@ EXERCISES = {
     "compare": Exercise(["compare", "one", "two", "-o", "out.{}"], ["out.{}"]),
     "rank": Exercise(["rank", "one", "two", "-o", "out.{}"], ["out.{}"]),
     "export": Exercise(["runs", "export", "one", "-o", "out.{}"], ["out.{}"]),
-    "label-next": Exercise(["label-next", "one", "-n", "20", "-o", "out.{}"], ["out.{}"], replaces=False),
+    "label --next": Exercise(["label", "one", "--next", "20", "-o", "out.{}"], ["out.{}"], replaces=False),
     "init": Exercise(["init", "folder"], ["folder/karat.sh", "folder/.github/workflows/karat.yml"],
                      again=["--overwrite"]),
     "remove": Exercise(["runs", "remove", "one"]),
@@ -455,7 +455,7 @@ def request(host: str, headers: dict[str, str], method: str, path: str, body: ob
 
 
 def annotations_logged(kills: int, work: Path, inputs: Path) -> str:
-    """`karat annotate`: the file keeps what Phoenix does not have."""
+    """`karat runs publish --to phoenix`: the file keeps what Phoenix does not have."""
     sys.path.insert(0, str(ROOT))
     make_fake: Any = import_module("tests.adapters.phoenix.server.conftest").FakePhoenix
     logged = [{"span_id": f"{n}", "name": "em", "annotator_kind": "CODE", "result": {"score": 1.0}} for n in range(900)]
@@ -465,7 +465,7 @@ def annotations_logged(kills: int, work: Path, inputs: Path) -> str:
         Path("unsent.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in logged))
         fake = make_fake()
         with fake.serving() as url:
-            words = ["annotate", "unsent.jsonl", "--phoenix", url]
+            words = ["runs", "publish", "unsent.jsonl", "--to", "phoenix", "--set", f"url={url}"]
             done += kill(words, 6, 0.3)
             there = len(Path("unsent.jsonl").read_text().splitlines()) if Path("unsent.jsonl").exists() else 0
             if len(fake.kept) + there < len(logged):
@@ -477,7 +477,7 @@ def annotations_logged(kills: int, work: Path, inputs: Path) -> str:
     return f"{kills} kills, {len(logged)} annotations each, none lost"
 
 
-OTHERS = {"label": labels_typed, "view --labels": labels_on_the_page, "annotate": annotations_logged}
+OTHERS = {"label": labels_typed, "view --labels": labels_on_the_page, "publish --to phoenix": annotations_logged}
 
 
 def make_inputs(folder: Path) -> None:

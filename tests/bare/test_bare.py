@@ -107,7 +107,6 @@ def test_a_metric_of_an_extra_says_what_to_install(bare, folder, arguments):
         "view",
         "mcp",
         "schema",
-        "annotate",
         "demo",
         "init",
     ],

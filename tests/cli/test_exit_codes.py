@@ -17,7 +17,6 @@ from karat.cli.main import main
 ROWS = "".join(f'{{"id": "{n}", "s": null, "answer": "x"}}\n' for n in range(3))
 MAP = "--label-map good=1,bad=0 --on id"
 COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `kept` at these places
-    "annotate": "annotate {file} --phoenix http://127.0.0.1:9",
     "compare": "compare {file} again.jsonl --on id -m em",
     "demo": "demo -o example --no-open",
     "doctor": "doctor",
@@ -26,7 +25,6 @@ COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `
     "init": "init {folder}",
     "judge": f"judge {{file}} --human labels.csv {MAP} --column s --answer answer",
     "label": "label {file} -o more.jsonl --label-map good=1,bad=0",
-    "label-next": "label-next {run} -n 1 -o next.csv",
     "mcp": "mcp {folder}",
     "metrics": "metrics em",
     "power": "power --run {run} --difference 0.1",
@@ -47,7 +45,7 @@ SERVERS = ["fake-llm", "label", "mcp", "view"]  # they go on until they are inte
 HELLO = '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-03-26", '
 HELLO += '"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}'
 LABEL = "label"  # needs a terminal; q and Ctrl-C are the usual end
-WITHOUT = {"label": "a terminal is needed", "annotate": "Phoenix is needed: tests/adapters/phoenix"}
+WITHOUT = {"label": "a terminal is needed"}
 
 
 def walk(command, path=()):
@@ -125,10 +123,8 @@ def test_what_is_missing_or_damaged(name, file, folder, run, place):
     if (name, run) == ("runs remove", "broken"):
         assert call("runs remove broken").exit_code == 0  # what is damaged can be removed
         return
-    if name == "annotate":
-        pytest.importorskip("phoenix.client")
     result = call(COMMANDS[name].format(file=file, folder=folder, run=run))
-    by_click = "{folder}" in COMMANDS[name] or (name == "annotate" and file == "none.jsonl")
+    by_click = "{folder}" in COMMANDS[name]
     assert result.exit_code == (2 if by_click else 1), result.output
     message = (
         result.output if name == "runs verify" else next(line for line in result.stderr.splitlines() if "Error" in line)

@@ -16,7 +16,6 @@ from karat.cli.main import main
 
 MAP = "--label-map good=1,bad=0 --on id"
 PLACES = {  # the words of a command; {} is the hostile name
-    "annotate FILE": "annotate {} --phoenix http://127.0.0.1:9",
     "compare SYSTEMS": "compare {} kept -m em",
     "compare SYSTEMS second": "compare kept {} -m em",
     "compare --output": "compare kept kept -o {}",
@@ -38,9 +37,9 @@ PLACES = {  # the words of a command; {} is the hostile name
     "label SOURCES": f"label {{}} -o labels.jsonl {MAP}",
     "label --output": f"label rows.jsonl -o {{}} {MAP}",
     "label --metric": "label rows.jsonl -o labels.jsonl -m judge:{}",
-    "label-next RUNS": "label-next {} -n 1 -o out.csv",
-    "label-next --output": "label-next kept -n 1 -o {}",
-    "label-next --human": f"label-next kept -n 1 -o out.csv --human {{}} {MAP}",
+    "label SOURCES next": "label {} --next 1 -o out.csv",
+    "label --output next": "label kept --next 1 -o {}",
+    "label --human": f"label kept --next 1 -o out.csv --human {{}} {MAP}",
     "mcp FOLDER": "mcp {}",
     "power --run": "power --run {} --difference 0.1",
     "power --human": f"power --run kept --width 0.1 --human {{}} {MAP}",

@@ -63,7 +63,7 @@ CALLS = [
     ["power", "--run", "a", "--difference", "0.1"],
     ["power", "--run", "a", "--run", "b", "--difference", "0.1"],
     ["power", "--run", "a", "--width", "0.1"],
-    ["label-next", "a", "-o", "next.csv"],
+    ["label", "a", "--next", "1", "-o", "next.csv"],
     ["show", "a"],
 ]
 

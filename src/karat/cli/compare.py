@@ -11,11 +11,12 @@ from karat.cli.options.completion import COLUMN, ROWS
 from karat.cli.options.gates import WORSE, fail
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, correction_options
-from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option
+from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option, seed_option
+from karat.cli.options.sections import command
 from karat.cli.options.tables import TableFiles, table_options
 
 
-@click.command()
+@command()
 @click.argument("systems", type=ROWS, nargs=-1, required=True, metavar="A B [C]...")
 @scored_metric_option
 @click.option("--by", type=COLUMN, help="Also compare for each value of this column.")
@@ -36,7 +37,7 @@ from karat.cli.options.tables import TableFiles, table_options
 )  # fmt: skip
 @correction_options
 @confidence_option("Of the intervals; 1 minus it is the level of the tests.")
-@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the random numbers.")
+@seed_option("Of the random numbers.")
 def compare(
     systems: tuple[str, ...],
     *,

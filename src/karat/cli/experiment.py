@@ -13,9 +13,10 @@ from karat.cli.options import scoring
 from karat.cli.options.completion import COLUMN, DATA, FILE
 from karat.cli.options.gates import Gates
 from karat.cli.options.models import ModelOptions, ask_models, model_options
+from karat.cli.options.sections import command
 
 
-@click.command()
+@command()
 @click.argument("task", type=FILE, metavar="FILE.py:FUNCTION")
 @click.option("--data", required=True, type=DATA, help="The rows: questions, with their gold.")
 @click.option("--gold", type=DATA, help="A second file with the gold, joined by --on; the task does not see it.")

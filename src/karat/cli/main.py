@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
+from itertools import chain
 from pkgutil import iter_modules
 from typing import Any
 
@@ -24,8 +25,39 @@ import click
 
 from karat import cli
 from karat.cli import people, start
-from karat.core.errors import KaratError, SpecError
+from karat.core.errors import KaratError, SpecError, did_you_mean
 from karat.core.version import __version__
+
+_SECTIONS = {
+    "Start": {
+        "init": "find what can be scored in a folder, and write a script for it",
+        "demo": "score and compare two systems of a small example",
+    },
+    "Score": {
+        "score": "the answers in a file, by metrics and judges",
+        "experiment": "call a function for every row, and score what it returns",
+        "judge": "examine a judge: agreement with people, noise, bias",
+    },
+    "Look": {
+        "show": "rows with their scores, the worst first",
+        "report": "write an HTML file about one run or several",
+        "view": "a page on this machine: rows, plots, labels",
+    },
+    "Decide": {
+        "compare": "is the difference between systems real?",
+        "rank": "the order of many systems, as far as the data supports it",
+        "power": "how many rows or labels are needed",
+    },
+    "Labels by people": {
+        "label": "label rows in the terminal; --next: which ones",
+    },
+    "Keep": {"runs": "list, show, export, publish, verify, remove runs"},
+    "Help": {
+        "metrics": "list metrics, judges and presets, or explain one",
+        "doctor": "what is installed, compiled and missing",
+    },
+}
+"""The commands that the help lists; the others serve programs: `mcp`, `schema`, `fake-llm`."""
 
 
 @cache
@@ -46,6 +78,18 @@ class _Karat(click.Group):
 
     def list_commands(self, context: click.Context) -> list[str]:
         return [name for name in sorted(_command_files()) if self.get_command(context, name)]
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands that people type, by what they want to do."""
+        for heading, commands in _SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl(list(commands.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command that is called; the nearest one is named where there is none."""
+        if args[0][:1] != "-" and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], chain(*_SECTIONS.values()))}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         """The command that a file of its name holds; None for a file that holds none."""

@@ -12,6 +12,7 @@ from karat.cli.options.completion import COLUMN, ROWS
 from karat.cli.options.numbers import Real
 from karat.cli.options.people import LabelOptions, label_options
 from karat.cli.options.scoring import scored_metric_option
+from karat.cli.options.sections import command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _SHARE = Real(0.000001, 0.999999)
 
 
-@click.command()
+@command()
 @click.option(
     "--run", "runs", multiple=True, required=True, type=ROWS, metavar="A",
     help="A run or a scored file; from a second one follows how much two systems differ on a row.",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options.completion import COLUMN, FILE, ROWS
-from karat.cli.options.numbers import Whole
-from karat.cli.options.scoring import cluster_option, confidence_option, map_option, scored_metric_option
+from karat.cli.options.scoring import cluster_option, confidence_option, map_option, scored_metric_option, seed_option
+from karat.cli.options.sections import command
 from karat.cli.options.tables import TableFiles, table_options
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _TESTS = {
 }
 
 
-@click.command()
+@command()
 @click.argument("systems", type=ROWS, nargs=-1, metavar="[SYSTEM]...")
 @scored_metric_option
 @click.option("--by", type=COLUMN, help="Also rank for each value of this column.")
@@ -43,7 +43,7 @@ _TESTS = {
 @table_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @confidence_option("Of the intervals and the sets of ranks; 1 minus it is the level of the tests.")
-@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the random numbers.")
+@seed_option("Of the random numbers.")
 def rank(
     systems: tuple[str, ...],
     *,

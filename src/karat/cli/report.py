@@ -9,10 +9,11 @@ import click
 from karat.cli.options.completion import COLUMN, FILE, ROWS
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, correction_options
-from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option
+from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option, seed_option
+from karat.cli.options.sections import command
 
 
-@click.command()
+@command()
 @click.argument("runs", type=ROWS, nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--output", default="report.html", show_default=True, type=FILE, help="The page to write.")
 @click.option("--overwrite", is_flag=True, help="Replace any file; else only a report on the same runs is replaced.")
@@ -35,7 +36,7 @@ from karat.cli.options.scoring import cluster_option, confidence_option, scored_
 @confidence_option(
     "Of all intervals; 1 minus it is the level of the tests. Default: 0.95; for a single run as in its scoring.", None
 )
-@click.option("--seed", type=Whole(min=0), help="Of the random numbers. Default: 0; for a single run its own.")
+@seed_option("Of the random numbers. Default: 0; for a single run its own.", None)
 def report(runs: tuple[str, ...], *, output: str, no_texts: bool, people: LabelOptions, **options: Any) -> None:
     """Write one HTML file about RUN, or about how several differ from the first.
 

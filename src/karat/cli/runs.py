@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from karat.cli.options.completion import COLUMN, FILE, OUT, RUN
-from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, correction_options
-from karat.cli.options.scoring import cluster_option, confidence_option
+from karat.cli.options.scoring import cluster_option, confidence_option, seed_option
+from karat.cli.options.sections import Command
 from karat.cli.options.tables import spelling_options
 from karat.cli.options.targets import TARGETS, publish_run
 
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from karat.runs.store.run import Run
 
 
-@click.group(invoke_without_command=True)
+class _Runs(click.Group):
+    command_class = Command
+
+
+@click.group(cls=_Runs, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of a table.")
 @click.pass_context
 def runs(context: click.Context, as_json: bool) -> None:
@@ -44,7 +48,7 @@ def runs(context: click.Context, as_json: bool) -> None:
 @click.argument("name", type=RUN)
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and the values as one JSON object.")
 @confidence_option("Of the intervals; default: as scored.", None)
-@click.option("--seed", type=Whole(min=0), metavar="N", help="Of the random numbers; default: as scored.")
+@seed_option("Of the random numbers; default: as scored.", None)
 @cluster_option
 @correction_options
 @click.option("--on", type=COLUMN, help="The id that joins the rows with --human (LEFT=RIGHT if it differs).")
@@ -100,11 +104,15 @@ def export(name: str, output: str, **options: bool) -> None:
 def publish(name: str, target: str, output: str | None, settings: tuple[str, ...]) -> None:
     """Send the run NAME, or a file of scored rows, to another tool, or write it in a format that others read.
 
+    --to phoenix logs the scores of a run of spans; NAME may also be the file in which `karat score --annotate` keeps
+    scores that Phoenix could not take. That file is removed when all are logged. None is logged twice.
+
     Addresses and keys come from the tool's own environment variables.
 
     \b
     karat runs publish first --to mlflow --set experiment=answers
     karat runs publish first --to langfuse
+    karat runs publish karat-unsent-20260102T030405.jsonl --to phoenix --set url=http://localhost:6006
     karat runs publish first --to opentelemetry
     karat runs publish first --to huggingface -o .eval_results/gpqa.yaml \\
         --set dataset=Idavidrein/gpqa --set task=gpqa_diamond

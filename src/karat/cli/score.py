@@ -17,14 +17,16 @@ from karat.cli.options.hidden_pandas import hide_pandas
 from karat.cli.options.models import ModelOptions, ask_models, model_options
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.phoenix import SpanOptions, annotate, check_span_map, span_options
+from karat.cli.options.sections import command
 
 if TYPE_CHECKING:
     from karat.runs.compare.comparison import Compared
     from karat.runs.scoring.result import Result
 
 
-@click.command()
+@command()
 @click.argument("file", type=DATA, required=False)
+@scoring.scoring_options
 @click.option("--gold", type=DATA, help="A second file with the gold, joined by --on; or qrels.")
 @click.option("--on", type=COLUMN, help="The id that joins FILE with --gold and --human (LEFT=RIGHT if it differs).")
 @click.option(
@@ -33,10 +35,9 @@ if TYPE_CHECKING:
     type=COLUMN,
     help='Columns with the answers of several systems, or a pattern such as "answer_*": each is scored, and compared.',
 )
-@span_options
-@scoring.scoring_options
 @model_options
 @correction_options
+@span_options
 @engine_options
 @scoring.progress_option
 def score(

@@ -28,7 +28,7 @@ _MOST_LABELS = 10  # a key each
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
 @click.option("--labels", type=FILE, help="Label rows on the page: the file of karat label, made or continued.")
 @click.option("--rows", multiple=True, type=ROWS,
-              help="What is labelled, such as a file of karat label-next; default: the runs picked.")  # fmt: skip
+              help="What is labelled, such as a file of karat label --next; default: the runs picked.")  # fmt: skip
 @click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
 @click.option("-m", "--metric", type=SPEC, help="A judge, whose labels are offered: judge:correctness.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")

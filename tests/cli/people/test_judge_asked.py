@@ -85,11 +85,11 @@ def test_several_judges_stand_beside_each_other(examine, monkeypatch):
 def test_without_labels_the_report_says_how_to_draw_rows_for_people(examine):
     report = examine("--ask", "1")
     assert report.stdout.splitlines()[-3:] == [
-        "  karat label-next answers.jsonl -n 100 -o drawn.csv",
+        "  karat label answers.jsonl --next 100 -o drawn.csv",
         "  karat label drawn.csv -o labels.jsonl -m judge:correctness",
         "  karat judge answers.jsonl --human labels.jsonl --on id …",
     ]
-    drawn = CliRunner().invoke(main, ["label-next", "answers.jsonl", "-n", "5", "-o", "drawn.csv"])
+    drawn = CliRunner().invoke(main, ["label", "answers.jsonl", "--next", "5", "-o", "drawn.csv"])
     assert drawn.output == "drawn.csv: 5 rows to label, drawn with probabilities from 0.25 to 0.25\n"
     labelled = examine("--ask", "1", "--human", "labels.csv", "--on", "id")
     assert "no labels by people yet" not in labelled.stdout

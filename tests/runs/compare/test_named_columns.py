@@ -178,7 +178,7 @@ def test_the_commands_take_a_column(write):
         done = CliRunner().invoke(main, arguments)
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)
-    done = CliRunner().invoke(main, ["label-next", name, "-m", spec, "-n", "5", "--show", "gpt4", "-o", "next.csv"])
+    done = CliRunner().invoke(main, ["label", name, "-m", spec, "--next", "5", "--show", "gpt4", "-o", "next.csv"])
     assert done.exit_code == 0, done.output
 
 

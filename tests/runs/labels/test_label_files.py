@@ -95,7 +95,7 @@ def test_systems_are_named_as_files_are_with_or_without_folder_and_ending(tmp_pa
 
 @pytest.mark.parametrize("command", [
     ["score", "first.csv"], ["power", "--width", "0.5", "--run", "first.csv"], ["judge", "first.csv"],
-    ["label-next", "first.csv", "-n", "3", "-o", "next.csv"],
+    ["label", "first.csv", "--next", "3", "-o", "next.csv"],
 ])  # fmt: skip
 def test_of_a_file_with_labels_of_two_systems_the_scored_one_is_taken(command):
     words = [*command, "-m", "column(gpt4)", "--human"]
@@ -132,7 +132,7 @@ def test_a_missing_id_says_what_to_type():
 
 def test_every_command_takes_a_column_of_labels_by_name():
     write("labels.csv", ["question", "x", "y"], ((QUESTIONS[row], int(GOOD[row]), "") for row in range(0, N, 2)))
-    for command in (["power", "--width", "0.5", "--run"], ["label-next", "-n", "3", "-o", "next.csv"], ["judge"]):
+    for command in (["power", "--width", "0.5", "--run"], ["label", "--next", "3", "-o", "next.csv"], ["judge"]):
         run(*command, "first.csv", "-m", "column(gpt4)", "--human", "labels.csv", "--label-column", "x")
 
 

@@ -228,7 +228,7 @@ def test_lists_are_no_labels(write):
 
 def test_probabilities_in_one_file_of_two_are_refused(write):
     files = [write("a.csv", "id,label\n1,1\n"), write("b.csv", "id,label,probability\n2,1,.5\n")]
-    with pytest.raises(ColumnError, match=r"a.csv has no column 'probability', but b.csv has one.*label-next"):
+    with pytest.raises(ColumnError, match=r"a.csv has no column 'probability', but b.csv has one.*label --next"):
         read_labels(files, on="id")
 
 

@@ -55,7 +55,7 @@ def test_answers_that_are_not_known_are_asked_for_before_a_file_is_written():
         label_next("wide.csv", 3, metrics="column(score)", output="next.csv")
     shown = ["question", "golden_answer", "answer_fid"]
     words = [word for column in shown for word in ("--show", column)]
-    done = CliRunner().invoke(main, ["label-next", "wide.csv", "-n", "3", "-o", "next.csv", *words])
+    done = CliRunner().invoke(main, ["label", "wide.csv", "--next", "3", "-o", "next.csv", *words])
     assert done.exit_code == 0, done.output
     text, titles = seen("next.csv")
     assert "fid says" in text

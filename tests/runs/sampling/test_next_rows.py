@@ -1,4 +1,4 @@
-"""`karat.label_next` and `karat label-next`: what is proposed, what is written, how rounds add up, and bad input."""
+"""`karat.label_next` and `karat label --next`: what is proposed, what is written, how rounds add up, and bad input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
-from karat.cli.people.label_next import label_next
+from karat.cli.people.label import label
 from karat.core.errors import ColumnError, DataError, JoinError, SpecError
 from karat.runs.labels.rows_to_label import open_rows_to_label
 from karat.runs.labels.table import match_labels, read_labels
@@ -131,17 +131,17 @@ def test_slices_in_which_the_judge_errs_are_preferred(run):
 
 def test_the_command_writes_what_people_fill_in(run, tmp_path):
     out, more = tmp_path / "labels.csv", tmp_path / "more.csv"
-    done = CliRunner().invoke(main, ["label-next", run, "-n", "40", "-o", str(out)])
+    done = CliRunner().invoke(main, ["label", run, "--next", "40", "-o", str(out)])
     assert done.output == f"{out}: 40 rows to label, drawn with probabilities from 0.1 to 0.1\n"
     filled = fill(pc.read_csv(out, convert_options=pc.ConvertOptions(null_values=[""], strings_can_be_null=True)), 0.5)
     lines = ["id,label,probability", *(f"{row['id']},{row['label'] or ''},{row['probability']}" for row in filled)]
     out.write_text("\n".join(lines))
-    again = CliRunner().invoke(main, ["label-next", run, "-n", "10", "-o", str(out)])
+    again = CliRunner().invoke(main, ["label", run, "--next", "10", "-o", str(out)])
     assert again.exit_code == 1
     assert "holds labels of 20 rows" in again.stderr
     assert "would be replaced" in again.stderr
     options = ["--by", "active", "-m", "em", "--human", str(out), "--label-map", "good=1,bad=0", "-o", str(more)]
-    done = CliRunner().invoke(main, ["label-next", run, "-n", "10", *options])
+    done = CliRunner().invoke(main, ["label", run, "--next", "10", *options])
     assert done.output.startswith(f"{more}: 10 rows to label after the 20 that are labelled, drawn with probabilities")
     labels = read_labels(more, on="id", label_map="good=1,bad=0")
     assert len(labels) == 20
@@ -176,7 +176,7 @@ def test_the_command_says_what_the_proposed_rows_are_worth(run, tmp_path, by, er
             lines.append(f"{row['id']},{label}")
         (tmp_path / "first.csv").write_text("\n".join(lines))
         options += ["--human", str(tmp_path / "first.csv")]
-    done = CliRunner().invoke(main, ["label-next", run, "-n", "50", "-o", str(tmp_path / "next.csv"), *options])
+    done = CliRunner().invoke(main, ["label", run, "--next", "50", "-o", str(tmp_path / "next.csv"), *options])
     assert done.exit_code == 0, done.output
     found = re.search(shown, done.output, re.MULTILINE)
     assert found, done.output
@@ -185,7 +185,7 @@ def test_the_command_says_what_the_proposed_rows_are_worth(run, tmp_path, by, er
 
 
 def test_the_command_has_every_way():
-    option = next(each for each in label_next.params if each.name == "by")
+    option = next(each for each in label.params if each.name == "by")
     assert tuple(option.type.choices) == get_args(By)
 
 
@@ -193,7 +193,7 @@ def test_the_command_finds_ids_of_another_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = {"question_id": [f"q{at}" for at in range(20)], "prediction": ["yes", "no"] * 10, "gold": ["yes"] * 20}
     karat.score(rows, "em", output="rows.jsonl")
-    done = CliRunner().invoke(main, ["label-next", "rows.jsonl", "-n", "5", "-o", "next.csv"])
+    done = CliRunner().invoke(main, ["label", "rows.jsonl", "--next", "5", "-o", "next.csv"])
     assert done.output == "next.csv: 5 rows to label, drawn with probabilities from 0.25 to 0.25\n"
 
 

@@ -118,23 +118,23 @@ def test_scores_alone_can_choose(runs):
 
 def test_the_command(runs):
     def run(*words):
-        result = CliRunner().invoke(main, ["label-next", *runs, *words])
+        result = CliRunner().invoke(main, ["label", *runs, *words])
         assert result.exit_code == 0, result.output
         return result.output
 
-    assert run("-n", "30", "-o", "next.csv") == (
+    assert run("--next", "30", "-o", "next.csv") == (
         "next.csv: 30 rows to label, each with the answers of before and after, "
         "drawn with probabilities from 0.1 to 0.1\n"
     )
     label_all("next.csv", "first.jsonl")
-    shown = run("-n", "20", "--by", "active", "-m", "em", "--human", "first.jsonl", "-o", "more.csv")
+    shown = run("--next", "20", "--by", "active", "-m", "em", "--human", "first.jsonl", "-o", "more.csv")
     assert "more.csv: 20 rows to label after the 30 that are labelled, each with the answers of" in shown
     assert "rows drawn uniformly, as the labels of 30 rows show" in shown
     for name in runs:
         rows = [row for row in csv.read_csv("next.csv").to_pylist() if row["system"] == name]
         text = "\n".join(f"{row['id']},{int(row['prediction'].startswith('yes'))}" for row in rows[:20])
         Path(f"{name}.csv").write_text(f"id,label\n{text}\n")
-    shown = run("-n", "5", "--human", "before=before.csv", "--human", "after=after.csv", "-o", "third.csv")
+    shown = run("--next", "5", "--human", "before=before.csv", "--human", "after=after.csv", "-o", "third.csv")
     assert "5 rows to label after the 20 that are labelled" in shown
 
 
@@ -178,7 +178,7 @@ def test_systems_may_call_the_column_that_pairs_their_rows_differently():
 def test_what_differs_between_the_systems_is_said(runs):
     rows = open_run("after").read(["id", "question", "gold", "prediction"]).to_pydict()
     karat.score({**rows, "gold": ["yes", *["Yes!"] * (N - 1)]}, ["em", "token_f1"], run="other")
-    done = CliRunner().invoke(main, ["label-next", "before", "other", "-n", "5", "-o", "next.csv"])
+    done = CliRunner().invoke(main, ["label", "before", "other", "--next", "5", "-o", "next.csv"])
     assert done.exit_code == 0, done.output
     note = f"before and other were scored against different gold: it differs in {N - 1} of {N} rows"
     assert note in done.output

@@ -195,8 +195,8 @@ def commands(rows):
         ["runs", "export", "first", "-o", "x.jsonl"],
         ["runs", "verify", "first"],
         ["rank", "first", "second", "--on", "x"],
-        ["label-next", "first", "-n", "3", "-o", "labels.csv"],
-        ["label-next", "first", "second", "-n", "3", "--by", "slice", "--slice", "x", "-o", "labels.jsonl"],
+        ["label", "first", "--next", "3", "-o", "labels.csv"],
+        ["label", "first", "second", "--next", "3", "--by", "slice", "--slice", "x", "-o", "labels.jsonl"],
         ["power", "--run", "first", "--run", "second", "--difference", "0.1"],
     ):
         cli(*arguments)

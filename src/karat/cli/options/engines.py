@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from click import UsageError, option
+from click import UsageError
 
 from karat.cli.options.completion import ENGINE
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.scoring import option_group
+from karat.cli.options.sections import options_under
 
+option = options_under("Engines")
 _OPTIONS = [
     option("--engine", type=ENGINE, help="Where Parquet files are scored: threads, processes, ray, spark."),
     option("--address", metavar="ADDRESS", help="The cluster of --engine ray: ray://HOST:10001, auto or local."),

@@ -53,7 +53,7 @@ def _print_next_step(screen: Screen, judges: Sequence[Examined], system: str) ->
     named = next((each.metric for each in judges if each.metric and judge_choices([each.metric])), None)
     labels = f"-m {named.definition.name}" if named else "--label-map bad=0,good=1"
     screen.line("no labels by people yet: draw rows at random, let people label them, and add --human", "dim")
-    screen.line(f"  karat label-next {system} -n 100 -o drawn.csv", "dim")
+    screen.line(f"  karat label {system} --next 100 -o drawn.csv", "dim")
     screen.line(f"  karat label drawn.csv -o labels.jsonl {labels}", "dim")
     screen.line(f"  karat judge {system} --human labels.jsonl --on id …", "dim")
 

@@ -11,10 +11,10 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 import click
-from click import option
 
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.scoring import CAPPED, Command, option_group
+from karat.cli.options.sections import options_under
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -53,27 +53,24 @@ def _members(_: click.Context, parameter: click.Parameter, text: str | None) -> 
     return value
 
 
+option = options_under("Models and judges")
 _OPTIONS = [
-    option("--model", "models", multiple=True, metavar="NAME", help="Judges: the model to ask; repeat it for a panel."),
-    option("--base-url", metavar="URL", help="Models: an OpenAI-compatible endpoint; default: $OPENAI_BASE_URL."),
-    option("--max-tokens", type=Whole(min=1), metavar="N", help="Judges: the most tokens of a reply."),
-    option("--reasoning-effort", metavar="LEVEL", help="Judges: such as low, where the model thinks."),
-    option("--extra-body", callback=_members, metavar="JSON", help="Judges: further members of each request."),
-    option(
-        "--timeout", type=_ABOVE_0, metavar="SECONDS", help="Models: the longest time a call may take; default: 60."
-    ),
-    option(
-        "--concurrency", type=click.IntRange(1, 10_000), metavar="MAX", help="Models: the most calls at the same time."
-    ),
-    option("--rpm", type=Whole(min=1), metavar="N", help="Models: requests a minute."),
-    option("--tpm", type=Whole(min=1), metavar="N", help="Models: tokens a minute."),
-    option("--budget", type=_ABOVE_0, metavar="USD", help="Models: a hard cap, retries included."),
-    option("--max-calls", type=Whole(min=1), metavar="N", help="Models: a hard cap, retries included."),
-    option("--price", callback=_price, metavar="IN,OUT", help="Models: USD per million tokens in and out."),
-    option("--batch", is_flag=True, help="Judges: send the requests in batches: within a day, at half the price."),
-    option("--resume", is_flag=True, help="Continue a --run that was stopped; models: its calls and caps too."),
-    option("--dry-run", is_flag=True, help="Models: print the calls and their cost; send none."),
-    option("--no-cache", is_flag=True, help="Judges: neither use cached replies nor cache any."),
+    option("--model", "models", multiple=True, metavar="NAME", help="The model to ask; repeat it for a panel."),
+    option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint; default: $OPENAI_BASE_URL."),
+    option("--max-tokens", type=Whole(min=1), metavar="N", help="The most tokens of a reply."),
+    option("--reasoning-effort", metavar="LEVEL", help="Such as low, where the model thinks."),
+    option("--extra-body", callback=_members, metavar="JSON", help="Further members of each request."),
+    option("--timeout", type=_ABOVE_0, metavar="SECONDS", help="The longest time a call may take; default: 60."),
+    option("--concurrency", type=click.IntRange(1, 10_000), metavar="MAX", help="The most calls at the same time."),
+    option("--rpm", type=Whole(min=1), metavar="N", help="Requests a minute."),
+    option("--tpm", type=Whole(min=1), metavar="N", help="Tokens a minute."),
+    option("--budget", type=_ABOVE_0, metavar="USD", help="A hard cap, retries included."),
+    option("--max-calls", type=Whole(min=1), metavar="N", help="A hard cap, retries included."),
+    option("--price", callback=_price, metavar="IN,OUT", help="USD per million tokens in and out."),
+    option("--batch", is_flag=True, help="Send the requests in batches: within a day, at half the price."),
+    click.option("--resume", is_flag=True, help="Continue a --run that was stopped, with its calls and caps."),
+    option("--dry-run", is_flag=True, help="Print the calls and their cost; send none."),
+    option("--no-cache", is_flag=True, help="Neither use cached replies nor cache any."),
 ]
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from click import Context, Parameter, UsageError, option
+from click import Context, Parameter, UsageError
 
 from karat.cli.options.completion import COLUMN, LABELS
 from karat.cli.options.scoring import option_group
+from karat.cli.options.sections import options_under
 
 if TYPE_CHECKING:
     from karat.runs.labels.labels import Labels
@@ -24,6 +25,7 @@ def _read_threshold(_: Context, __: Parameter, text: str | None) -> float | str 
         raise UsageError(f"--human-threshold {text!r}: a number or fit expected") from None
 
 
+option = options_under("Labels by people")
 _OPTIONS = [
     option("--human", multiple=True, type=LABELS, help="Labels by people: a file, joined by --on, or a column."),
     option("--label-map", metavar="MAP", help="The score of each label: good=1,bad=0, or bad<fair<good."),

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click import option
 
 from karat.cli.options.scoring import option_group, progress_bar
+from karat.cli.options.sections import options_under
 
 if TYPE_CHECKING:
     from karat.adapters.phoenix.server.outbox import Logged
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 UNLOGGED = 5  # exit code: scored, but not all scores are in Phoenix
 
+option = options_under("Spans and Phoenix")
 _OPTIONS = [
     option("--phoenix", metavar="URL", help="Read spans from a running Phoenix, not FILE; key: $PHOENIX_API_KEY."),
-    option("--project", metavar="NAME", help="Phoenix: the project of the spans; default: `default`."),
-    option("--since", metavar="TIME", help="Spans: only those that started since then: `2h`, `3d` or an ISO time."),
-    option("--kind", metavar="KIND", help="Spans: only of this kind, such as LLM, RETRIEVER or CHAIN."),
-    option("--annotate", is_flag=True, help="Phoenix: log the scores, as annotations of the spans."),
+    option("--project", metavar="NAME", help="The project of the spans; default: `default`."),
+    option("--since", metavar="TIME", help="Only those that started since then: `2h`, `3d` or an ISO time."),
+    option("--kind", metavar="KIND", help="Only of this kind, such as LLM, RETRIEVER or CHAIN."),
+    option("--annotate", is_flag=True, help="Log the scores, as annotations of the spans."),
 ]
 
 
@@ -101,6 +102,23 @@ def annotate(result: Result, url: str, outbox: Path) -> None:
     with report_unlogged(outbox, url), progress_bar("logging", "annotations") as progress:
         logged = log_annotations(result, url, outbox=outbox, progress=progress)
     report_logged(logged, url)
+
+
+def publish(name: str, *, url: str) -> int:
+    """Log the scores of a run of spans, or what a file holds of scores that could not be logged; how many were.
+
+    Exits with 5 where some could not be logged.
+    """
+    from karat.adapters.phoenix.server.outbox import log_annotations, new_outbox, send_annotations  # noqa: PLC0415
+
+    is_file = Path(name).is_file()
+    outbox = Path(name) if is_file else new_outbox()
+    with report_unlogged(outbox, url), progress_bar("logging", "annotations") as progress:
+        if is_file:
+            return send_annotations(outbox, url, progress=progress).logged
+        from karat.runs.store.run import open_run  # noqa: PLC0415  (heavy)
+
+        return log_annotations(open_run(name), url, outbox=outbox, progress=progress).logged
 
 
 @contextmanager

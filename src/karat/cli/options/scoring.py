@@ -17,11 +17,14 @@ from karat.cli.options.completion import COLUMN, MAPPING, OUT, SCORED, SPEC
 from karat.cli.options.controls import show_controls
 from karat.cli.options.gates import UNDER, Gates, fail, read_gate
 from karat.cli.options.numbers import Real, Whole
+from karat.cli.options.sections import options_under
 
 if TYPE_CHECKING:
     from karat.runs.compare.comparison import Compared
     from karat.runs.scoring.result import Result
 
+_interval = options_under("Intervals")
+_gate = options_under("Exit codes")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 CAPPED = f"{__name__}.capped"  # that a cap has kept requests from being sent, in the command's context
@@ -61,10 +64,18 @@ def map_option(meaning: str) -> Callable[[Command], Command]:
 
 def confidence_option(meaning: str, default: float | None = 0.95) -> Callable[[Command], Command]:
     """The flag `--confidence`; `meaning` is its help."""
-    return option("--confidence", type=Real(0.0001, 0.9999), default=default, show_default=True, help=meaning)
+    return _interval(
+        "--confidence", type=Real(0.0001, 0.9999), metavar="LEVEL", default=default, show_default=True, help=meaning
+    )
 
 
-cluster_option = option(
+def seed_option(meaning: str, default: int | None = 0) -> Callable[[Command], Command]:
+    """The flag `--seed`; `meaning` is its help."""
+    shown = default is not None
+    return _interval("--seed", type=Whole(min=0), metavar="N", default=default, show_default=shown, help=meaning)
+
+
+cluster_option = _interval(
     "--cluster", type=COLUMN,
     help="Rows that share its value are not independent; by default an id or a question that repeats. "
     "`none`: each row is by itself.",
@@ -84,17 +95,17 @@ _OPTIONS = [
     cluster_option,
     option("--where", metavar="SQL", help="Only rows for which this holds."),
     option("--limit", type=Whole(min=0), metavar="N", help="Only the first N rows."),
-    option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the intervals by resampling."),
+    seed_option("Of the intervals by resampling."),
     confidence_option("Of the intervals."),
 ]  # fmt: skip
 _GATES = [
-    option(
+    _gate(
         "--fail-under", "floors", multiple=True, metavar="[SPEC=]VALUE",
         callback=lambda _, __, texts: tuple(map(read_gate, texts)),
         help="Exit with 3 if a value (of this metric, else of any) is lower; for errors and rates of them: higher. "
         "Of a slice and the lower end of its interval: `SPEC[COLUMN=VALUE].low=NUMBER`.",
     ),
-    option(
+    _gate(
         "--fail-unscored", "unscored", type=Real(0, 1), metavar="SHARE",
         help="Exit with 3 if a larger share of the rows has no score.",
     ),

@@ -10,12 +10,14 @@ from click import option
 
 from karat.cli.options.completion import OUT
 from karat.cli.options.scoring import Command, add_options, option_group
+from karat.cli.options.sections import options_under
 
+_under = options_under("Tables in files")
 _OPTIONS = [
-    option("--percent", is_flag=True, help="In .md and .tex: values from 0 to 1 in per cent, differences in points."),
-    option("--plus-minus", is_flag=True, help="In .tex: ± half the width of an interval instead of its ends."),
+    _under("--percent", is_flag=True, help="In .md and .tex: values from 0 to 1 in per cent, differences in points."),
+    _under("--plus-minus", is_flag=True, help="In .tex: ± half the width of an interval instead of its ends."),
 ]
-_LABEL = option("--label", default="", metavar="NAME", help="In .tex: a float with a caption and this label.")
+_LABEL = _under("--label", default="", metavar="NAME", help="In .tex: a float with a caption and this label.")
 _OUTPUT = option(
     "-o", "--output", "outputs", type=OUT, multiple=True,
     help="Also write it to this file: .md (a comment on a pull request), .tex, .html, .json, .csv, .parquet, …",

@@ -14,6 +14,7 @@ TARGETS = {  # the function, and what its result is, {} being that
     "huggingface": ("karat.adapters.huggingface.write_results", None),
     "langfuse": ("karat.adapters.langfuse.send_scores", "{} scores sent"),
     "mlflow": ("karat.adapters.mlflow.log_run", "logged as the MLflow run {}"),
+    "phoenix": ("karat.cli.options.phoenix.publish", "{} annotations logged"),
     "opentelemetry": ("karat.adapters.opentelemetry.send_results", "{} events sent"),
 }
 

@@ -17,6 +17,7 @@ from karat.cli.options.completion import COLUMN, DATA, FILE, OUT, ROWS, SCORED
 from karat.cli.options.models import ModelOptions, ask_models, model_options
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, label_options
+from karat.cli.options.sections import command
 from karat.cli.options.tables import TableFiles
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from karat.runs.judge.examination import Examination
 
 
-@click.command()
+@command()
 @click.argument("system", type=ROWS, metavar="ROWS")
 @click.option("-m", "--metric", "metrics", multiple=True, type=SCORED, help="A judge, or any score; default: all.")
 @click.option(
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     help="Also write it to this file: .md, .tex (the coefficients), .html, .json, .csv, .parquet, …",
 )  # fmt: skip
 @scoring.confidence_option("Of the intervals.")
-@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of a threshold's bootstrap.")
+@scoring.seed_option("Of a threshold's bootstrap.")
 @model_options
 @scoring.progress_option
 def judge(

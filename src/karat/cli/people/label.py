@@ -1,4 +1,4 @@
-"""``karat label``: label rows in the terminal, one key a label."""
+"""``karat label``: label rows in the terminal, one key a label; or which rows to label next."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from karat.cli.options.completion import COLUMN, FILE, ROWS, SPEC
+from karat.cli.options.completion import COLUMN, OUT, ROWS, SPEC
 from karat.cli.options.controls import show_controls
 from karat.cli.options.numbers import Whole
-from karat.cli.options.people import read_choices
+from karat.cli.options.people import LabelOptions, label_options, read_choices
+from karat.cli.options.sections import command, options_under
 
 if sys.platform == "win32":
     import msvcrt
@@ -35,6 +36,7 @@ else:
 if TYPE_CHECKING:
     from karat.runs.labels.rows_to_label import RowsToLabel
     from karat.runs.labels.session import Session
+    from karat.runs.sampling.next_rows import By
 
 _KEYS = "1234567890"
 _INSTANT = 0.3  # seconds after a row is shown, in which nobody can have read it
@@ -48,36 +50,66 @@ q  stop; the same command goes on here
 """
 
 
-@click.command()
+_next = options_under("Which rows to label (--next)")
+
+
+@command()
 @click.argument("sources", type=ROWS, nargs=-1, required=True, metavar="ROWS...")
-@click.option("-o", "--output", required=True, type=FILE, help="The labels, as .jsonl; an existing file goes on.")
-@click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
-@click.option("-m", "--metric", type=SPEC, help="A judge, whose labels are offered: judge:correctness.")
+@click.option("-o", "--output", required=True, type=OUT, help="The labels, as .jsonl; an existing file goes on.")
+@click.option("-m", "--metric", "metrics", multiple=True, type=SPEC, help="A judge, whose labels are offered.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
 @click.option("--on", type=COLUMN, help="The id of the rows; default: one that tells the rows apart.")
 @click.option("--show", multiple=True, type=COLUMN, help="A column to show; default: question, answer and gold.")
-@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the order of the rows.")
+@click.option("--seed", type=Whole(min=0), metavar="N", default=0, show_default=True, help="Of the order of the rows.")
+@_next("--next", "count", type=Whole(min=1), metavar="N", help="Write N rows to label to OUT, and ask for no label.")
+@_next(
+    "--by",
+    type=click.Choice(["uniform", "uncertainty", "disagreement", "slice", "active"]),
+    help="All rows alike (uniform, the default); or rather rows of uncertain scores, on which metrics disagree, of "
+    "slices in which the judge errs, or at scores at which the labels so far found it to err more.",
+)
+@_next("--slice", "slices", type=COLUMN, help="The column of the slices, for --by slice.")
+@label_options
 def label(
     sources: tuple[str, ...],
     output: str,
-    label_map: str | None,
-    metric: str | None,
+    metrics: tuple[str, ...],
     annotator: str | None,
-    on: str | None,
-    show: tuple[str, ...],
-    seed: int,
+    count: int | None,
+    by: By | None,
+    slices: str | None,
+    people: LabelOptions,
+    **options: Any,
 ) -> None:
     """Label ROWS (a run, a file or several systems) in the terminal: one key a label.
 
     Neither scores nor the names of systems are shown, and the order is shuffled. Every key is kept at once: the same
     command goes on where it was stopped. Other annotators add theirs to the same file.
 
+    With --next no label is asked for: OUT gets the rows that people should label next for the narrowest interval, with
+    an empty column for labels and the probability with which each row was drawn. `karat score --human OUT` and
+    `karat compare --human OUT` undo with it that some rows were preferred. OUT takes the place of the labels so far
+    (--human). How many rows drawn uniformly the proposed ones should be worth is printed. Of several systems each row
+    has the answers of all: those rows that say most about how far the others differ from the first.
+
     \b
     karat label answers.jsonl -o labels.jsonl -m judge:correctness
     karat label before after -o labels.jsonl --label-map "good=1,bad=0" --annotator ada
-    karat score answers.jsonl -m judge:correctness --model NAME --human labels.jsonl --on id
+    karat label before --next 100 -o labels.csv
+    karat label before --next 100 --by active -m judge:correctness --human labels.csv -o more.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    choices = read_choices(label_map, metric, len(_KEYS))
+    if count is not None:
+        from karat.cli.people.proposal import write_proposal  # noqa: PLC0415  (heavy)
+
+        if annotator is not None:
+            raise click.UsageError("--annotator says who labels, and with --next nobody does")
+        write_proposal(sources, count, output, people, by or "uniform", metrics=metrics, slices=slices, **options)
+        return
+    if by or slices or people.human or people.label_columns:
+        raise click.UsageError("--by, --slice, --human and --label-column say which rows to label: --next N")
+    if len(metrics) > 1:
+        raise click.UsageError(f"expected one judge whose labels are offered, found {', '.join(metrics)}")
+    choices = read_choices(people.label_map, metrics[0] if metrics else None, len(_KEYS))
     if not output.endswith((".jsonl", ".ndjson")):
         raise click.UsageError(f"--output {output!r}: expected a name that ends in .jsonl")
     if not sys.stdin.isatty():
@@ -85,8 +117,8 @@ def label(
     from karat.runs.labels.rows_to_label import open_rows_to_label  # noqa: PLC0415  (heavy)
     from karat.runs.labels.session import Session  # noqa: PLC0415
 
-    rows = open_rows_to_label(sources, on, show)
-    session = Session(rows.rows, output, annotator or getpass.getuser(), choices, seed)
+    rows = open_rows_to_label(sources, options["on"], options["show"])
+    session = Session(rows.rows, output, annotator or getpass.getuser(), choices, options["seed"])
     with suppress(EOFError, KeyboardInterrupt):
         _label_all(session, rows)
     click.echo(f"{session.finished} of {len(session.rows)} rows are done; labels are in {output}")

@@ -35,7 +35,7 @@ from karat.runs.store.folders import find_run
 from karat.runs.store.run import Run, open_run
 
 BESIDE = ("label", "annotator", PROBABILITY, SYSTEM)
-"""The columns that a file of `karat label-next` has beside the id and what a person sees."""
+"""The columns that a file of `karat label --next` has beside the id and what a person sees."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ def open_rows_to_label(sources: Sequence[Any], on: str | None = None, show: Sequ
     those that are known as question, contexts, reference and prediction; of a run those that were scored. A column
     whose name is the user's own, which may be that of a system, is shown as "answer", "gold" or "question". A column
     `probability` is kept for the labels; beside it, rows that have a `label` already are left out, and a column
-    `system` says whose answer a row has, as in a file of `karat label-next`.
+    `system` says whose answer a row has, as in a file of `karat label --next`.
 
     Raises `ColumnError` where a column does not exist, and where question, answer and gold are not all known, unless
-    `show` names what is shown or the rows are of a run or of `karat label-next`, which need one of question, contexts
+    `show` names what is shown or the rows are of a run or of `karat label --next`, which need one of question, contexts
     and gold beside the answer; `JoinError` for ids that are missing or
     not unique.
 
@@ -147,7 +147,7 @@ def _place(column: tuple[str, str | None]) -> int:
 
 
 def _is_proposed(source: Source) -> bool:
-    """Whether rows come from `karat label-next`, which writes their ids first."""
+    """Whether rows come from `karat label --next`, which writes their ids first."""
     return {PROBABILITY, "label"} <= set(source.schema.names)
 
 

@@ -81,7 +81,7 @@ def read_labels(
     the ids; None: the rows' own numbers, from 1. Several annotators are in long form, with a column `annotator`, or
     have a column each (`annotator1`, `annotator2`). `columns` names the columns of labels where their names are not
     recognised. A row without a label is left out. A column `probability` holds the probability with which each row was
-    proposed for labelling, as `karat label-next` writes it. `system`: where a column `system` names several systems,
+    proposed for labelling, as `karat label --next` writes it. `system`: where a column `system` names several systems,
     the one whose rows are kept.
 
     Labels are numbers, true and false, or names. `label_map` has the score of each name: a dict, `"good=1,bad=0"`, or
@@ -182,7 +182,7 @@ def _check_probabilities(parts: Sequence[pa.Table], files: Sequence[tuple[str, i
     if any(there) and not all(there):
         first, other = files[there.index(False)][0], files[there.index(True)][0]
         problem = f"{first} has no column {PROBABILITY!r}, but {other} has one"
-        raise ColumnError(f"{problem}: karat label-next, with the earlier labels as --human, writes it for all rows")
+        raise ColumnError(f"{problem}: karat label --next, with the earlier labels as --human, writes it for all rows")
     for part in parts if all(there) else ():
         found = part[PROBABILITY].to_numpy()
         if not (valid := (found > 0) & (found <= 1)).all():

@@ -20,6 +20,22 @@ from karat.adapters.phoenix.server.retry import RETRIES as PATIENCE
 pytestmark = pytest.mark.usefixtures("impatient")
 
 
+def publish(name, url):
+    """The words of the command that logs scores."""
+    return ["runs", "publish", str(name), "--to", "phoenix", "--set", f"url={url}"]
+
+
+def test_the_scores_of_a_run_are_logged(scored, fake_phoenix):
+    karat.score(scored.table.select(["span_id", "prediction", "reference"]), ["em", "token_f1"], run="first")
+    fake = fake_phoenix()
+    with fake.serving() as url:
+        log_annotations(scored, url)
+        before = dict(fake.kept)
+        done = CliRunner().invoke(main, publish("first", url))
+    assert (done.exit_code, done.stderr) == (0, "498 annotations logged\n")
+    assert fake.kept == before
+
+
 def test_the_same_scores_logged_again_take_their_own_place_and_no_file_is_left(scored, tmp_path, fake_phoenix):
     fake = fake_phoenix()
     with fake.serving() as url:
@@ -45,7 +61,7 @@ def test_a_server_that_goes_away_leaves_the_rest_in_a_file_that_can_be_sent(scor
     fake.faults = [None, None, *["lost"] * 4]
     with (
         fake.serving() as url,
-        pytest.raises(NotLogged, match=r"does not answer(.|\n)*298 of 498.*karat annotate") as told,
+        pytest.raises(NotLogged, match=r"does not answer(.|\n)*298 of 498.*karat runs publish") as told,
     ):
         log_annotations(scored, url)
     kept_by_file = [json.loads(line) for line in told.value.path.read_text().splitlines()]
@@ -145,8 +161,8 @@ def test_the_command_says_what_is_left_and_leaves_with_its_own_code(scored, tmp_
         log_annotations(scored, url)
     fake.faults = [None, *[503] * 4]
     with fake.serving() as url:
-        first = CliRunner().invoke(main, ["annotate", str(told.value.path), "--phoenix", url])
-        second = CliRunner().invoke(main, ["annotate", str(told.value.path), "--phoenix", url])
+        first = CliRunner().invoke(main, publish(told.value.path, url))
+        second = CliRunner().invoke(main, publish(told.value.path, url))
     assert (first.exit_code, second.exit_code) == (5, 0)
     assert "398 of 498 annotations are not logged" in first.stderr
     assert "398 annotations logged" in second.stderr
@@ -161,7 +177,7 @@ def test_a_command_that_is_stopped_loses_nothing(scored, tmp_path, press, fake_p
         log_annotations(scored, url)
     fake.requests, fake.faults = [], [None, None, "late"]
     with fake.serving() as url:
-        command = [sys.executable, "-m", "karat", "annotate", str(told.value.path), "--phoenix", url]
+        command = [sys.executable, "-m", "karat", *publish(told.value.path, url)]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while len(fake.requests) < 3:
             time.sleep(0.01)
@@ -170,7 +186,7 @@ def test_a_command_that_is_stopped_loses_nothing(scored, tmp_path, press, fake_p
         left = len(told.value.path.read_text().splitlines())
         if press is not signal.SIGKILL:
             assert (process.returncode, left) == (128 + press, 298)
-            assert f"karat annotate {told.value.path} --phoenix {url}" in said
+            assert f"karat runs publish {told.value.path} --to phoenix --set url={url}" in said
         else:
             assert left == 498
         fake.faults = []

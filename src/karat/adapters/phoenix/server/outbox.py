@@ -20,11 +20,12 @@ from typing import Any
 from karat.adapters.phoenix.server.annotation import TARGETS, Annotation, target
 from karat.adapters.phoenix.server.connection import Progress, ServerError, check_address, connect
 from karat.adapters.phoenix.server.frame_annotations import from_frame
-from karat.adapters.phoenix.server.result_annotations import from_result
+from karat.adapters.phoenix.server.result_annotations import from_result, from_run
 from karat.core.atomic import check_is_file, write_text
 from karat.core.errors import DataError, KaratError, RowError
 from karat.data.storage.validate import name_errors
 from karat.runs.scoring.result import Result
+from karat.runs.store.run import Run
 
 _BATCH = 100
 _REFUSED = {400, 413, 422}  # statuses caused by the annotations, not by the server; so may be 500
@@ -53,10 +54,11 @@ def log_annotations(
 ) -> Logged:
     """Log scores to the Phoenix at `url`, as annotations of their spans, else of their traces or sessions.
 
-    `scored`: the result of `karat.score` on spans, or a frame of `evaluate_dataframe` or `to_annotation_dataframe`.
-    They are of what it has ids of: `span_id` or `context.span_id`, else `trace_id`, else `session_id`.
-    `outbox`: the file that holds the annotations not logged yet, by default a new one in the working directory; it is
-    removed when all are logged. `progress`: called with the number of annotations logged so far and of all.
+    `scored`: the result of `karat.score` on spans, a run of them, or a frame of `evaluate_dataframe` or
+    `to_annotation_dataframe`. They are of what it has ids of: `span_id` or `context.span_id`, else `trace_id`, else
+    `session_id`. `outbox`: the file that holds the annotations not logged yet, by default a new one in the working
+    directory; it is removed when all are logged. `progress`: called with the number of annotations logged so far and
+    of all.
 
     Logging the same scores again changes nothing. Documents that a judge judged one by one, as
     `judge:document_relevance` does, get an annotation each. Rows without a score are counted, not logged.
@@ -65,7 +67,8 @@ def log_annotations(
     """
     path = Path(outbox or new_outbox())
     check(url, path)
-    annotations = from_result(scored) if isinstance(scored, Result) else from_frame(scored)
+    read = from_run if isinstance(scored, Run) else from_result if isinstance(scored, Result) else from_frame
+    annotations = read(scored)
     _send(annotations.to_log, url, path, progress)
     return Logged(len(annotations.to_log), annotations.unscored)
 
@@ -96,7 +99,7 @@ def new_outbox() -> Path:
 
 def how_to_send(outbox: Path, url: str) -> str:
     """The part of a message that says where annotations are kept, and which command sends them."""
-    command = shlex.join(["karat", "annotate", str(outbox), "--phoenix", url])
+    command = shlex.join(["karat", "runs", "publish", str(outbox), "--to", "phoenix", "--set", f"url={url}"])
     return f"{outbox} keeps what is not logged, and this sends it: {command}"
 
 

@@ -1,4 +1,4 @@
-"""The annotations of a `karat.score` result: of spans, and of documents that a judge judged one by one."""
+"""The annotations of scored rows, a result's or a run's: of spans, and of documents that a judge judged one by one."""
 
 from __future__ import annotations
 
@@ -15,27 +15,43 @@ from karat.core.columns.arrow import is_text
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, DataError
 from karat.core.metric.metric import Metric
+from karat.core.metric.spec import parse
 from karat.judges.judge import JudgeFunction
 from karat.runs.columns.output import OutputColumns
 from karat.runs.scoring.result import Result
+from karat.runs.store.run import Run
 
 SPANS, POSITIONS = "context_spans", "context_positions"  # for each context: the span that retrieved it, and its place
 
 
 def from_result(result: Result) -> Annotations:
+    """The annotations of a result's rows, as `from_rows` gives them."""
+    table = result.table
+    return from_rows(table, result.schema or table.schema, result.metrics, result.mapping)
+
+
+def from_run(run: Run) -> Annotations:
+    """The annotations of a run's rows, as `from_rows` gives them."""
+    return from_rows(run.read(run.schema.names), run.schema, [parse(spec) for spec in run.specs], run.manifest.mapping)
+
+
+def from_rows(
+    table: pa.Table, schema: pa.Schema, metrics: Sequence[Metric], mapping: Mapping[str, str | None]
+) -> Annotations:
     """One annotation for each row and metric, and one for each document that a judge judged alone.
+
+    `schema` is the table's where it was scored; in CSV all columns are text. `mapping`: the column of each role.
 
     They are of spans, else of traces, else of sessions. Raises `ColumnError` if no column holds their ids, `DataError`
     if two rows have the same one.
     """
-    table = result.table
     target, ids = _ids(table)
-    judges_contexts = SPANS in table.column_names and result.mapping.get("contexts") == "contexts"
+    judges_contexts = SPANS in table.column_names and mapping.get("contexts") == "contexts"
     annotations: list[Annotation] = []
     unscored = 0
-    output = OutputColumns.of_scored(result.schema or table.schema, result.metrics)
-    names = zip(_names(result.metrics), output.scores, output.details, strict=True)
-    for metric, (name, score, details) in zip(result.metrics, names, strict=True):
+    output = OutputColumns.of_scored(schema, metrics)
+    names = zip(_names(metrics), output.scores, output.details, strict=True)
+    for metric, (name, score, details) in zip(metrics, names, strict=True):
         from_csv = is_text(table.schema.field(score).type)
         columns = {
             part: _read_text(table[column], output.schema.field(column).type) if from_csv else table[column].to_pylist()
