@@ -148,10 +148,10 @@ def _to_dicts(column: Column, length: int) -> NDArray[Any]:
     if column.reason is not None:
         which[_encode(column.reason)[0] >= 0] = -1
     rows = np.empty(length, object)
-    rows[:] = [
-        None if number < 0 else {**models[number], "metadata": {**models[number]["metadata"]}}
-        for number in which.tolist()
-    ]
+    rows[:] = [None if number < 0 else models[number].copy() for number in which.tolist()]
+    for row in rows:
+        if row is not None:
+            row["metadata"] = row["metadata"].copy()
     for name, values_of in column.row_metadata.items():
         for row, value in zip(
             rows, values_of.to_pylist() if isinstance(values_of, pa.Array) else values_of, strict=True

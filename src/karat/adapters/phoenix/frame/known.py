@@ -40,7 +40,7 @@ def _equal(evaluator: Evaluator, output: pa.Array, expected: pa.Array) -> Column
 def _search(evaluator: Any, output: pa.Array) -> Column:
     """The counts of matches, and what Phoenix says of a text with as many."""
     texts = output.to_pylist()
-    counts = [-1 if text is None else sum(1 for _ in evaluator.pattern.finditer(text)) for text in texts]
+    counts = [-1 if text is None else len(evaluator.pattern.findall(text)) for text in texts]
     example = dict(zip(counts, texts, strict=True))
     said = {
         count: None if text is None else evaluator._evaluate({"output": text})[0].explanation  # noqa: SLF001
