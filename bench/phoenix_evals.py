@@ -69,8 +69,8 @@ def squad_f1(output: str, expected: str) -> float:
 
 def check(ours: pd.DataFrame, theirs: pd.DataFrame, name: str, peer: str) -> None:
     """Both have the same scores, in the same rows."""
-    scores = ([each["score"] for each in frame[f"{of}_score"]] for frame, of in ((ours, name), (theirs, peer)))
-    assert np.allclose(*scores, rtol=0, atol=1e-12)
+    found = [score["score"] for score in ours[f"{name}_score"]]
+    assert np.allclose(found, [score["score"] for score in theirs[f"{peer}_score"]], rtol=0, atol=1e-12)
     assert ours.index.equals(theirs.index)
 
 

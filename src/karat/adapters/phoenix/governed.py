@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
+from types import MethodType
 from typing import Any, cast
 
 from phoenix.evals import LLM, Evaluator
@@ -36,6 +38,11 @@ def govern(evaluator: Evaluator) -> Evaluator | None:
     asked._async_adapter = copy(llm._async_adapter)  # noqa: SLF001
     asked._async_adapter.client = direct(llm._async_client)  # noqa: SLF001
     governed.llm = asked
+    if (
+        not tracing.records_spans()
+    ):  # Phoenix looks at its arguments and settings for each span, also for those of no use
+        traced = inspect.unwrap(type(evaluator)._async_traced_evaluate)  # noqa: SLF001
+        governed._async_traced_evaluate = MethodType(traced, governed)  # noqa: SLF001
     return cast("Evaluator", governed)
 
 
@@ -57,7 +64,7 @@ class GovernedLLM(LLM):
         """The name of the model."""
         return str(self.model)
 
-    @property
+    @cached_property
     def endpoint(self) -> str | None:
         """The provider and the address of its endpoint; None if the client has no such attribute."""
         address = getattr(self._async_client, "base_url", None)
