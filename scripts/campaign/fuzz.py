@@ -134,10 +134,10 @@ def run(target: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 def find_words() -> set[str]:
     """The names that the tools whose logs karat reads give to columns, and to what is in them."""
-    from karat.data.roles import ALIASES, LAYOUTS
+    from karat.data.roles import ALIASES, read_layouts
 
-    paths = chain.from_iterable(chain.from_iterable(layout.paths.values() for layout in LAYOUTS))
-    names = chain(ALIASES, *ALIASES.values(), *(layout.columns for layout in LAYOUTS), paths)
+    paths = chain.from_iterable(chain.from_iterable(layout.paths.values() for layout in read_layouts()))
+    names = chain(ALIASES, *ALIASES.values(), *(layout.columns for layout in read_layouts()), paths)
     return set(re.findall(r"[A-Za-z_]+", " ".join(names)))
 
 

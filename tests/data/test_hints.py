@@ -116,7 +116,7 @@ def test_choices_by_likelihood_lead_to_the_score_of_the_tool(tmp_path, form, too
         path.write_text("\n".join(map(json.dumps, rows)))
     else:
         doc = {"query": "Q", "choices": ["a", "b"], "gold_index": [0]}
-        answer = {"text": [], "text_post_processed": [], "logprobs": [-1.0, -2.0]}
+        answer = {"text": [], "text_post_processed": [], "logprobs": [-1.0]}
         rows = [
             {"doc": doc, "model_response": answer, "metric": {"acc": at == 0, "acc_norm": at > 0}} for at in range(4)
         ]

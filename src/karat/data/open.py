@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from karat.core.errors import DataError
-from karat.data.formats.logs.lighteval import add_golds, is_lighteval
+from karat.data.formats.logs.complete import complete_log
 from karat.data.roles import Side, is_spans
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address
@@ -54,8 +54,7 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
         from karat.data.spans.source import open_spans  # noqa: PLC0415
 
         source = open_spans(source)
-    if is_lighteval(source.schema):
-        source = add_golds(source)
+    source = complete_log(source)
     if where is None and limit is None:
         return source
     from karat.data.filter import filter_rows  # noqa: PLC0415
@@ -202,7 +201,10 @@ def _open_format(path: Path, name: str, kind: str, role: Side) -> Source:
         return open_document(path, name, role)
     if kind in ("csv", "tsv"):
         from karat.data.formats.csv import open_delimited  # noqa: PLC0415
+        from karat.data.formats.logs.promptfoo import is_promptfoo, open_promptfoo  # noqa: PLC0415
 
+        if is_promptfoo(read_head(path)):
+            return open_promptfoo(path, name)
         return open_delimited(path, name, kind)
     if kind == "inspect":
         from karat.data.formats.logs.inspect import open_inspect  # noqa: PLC0415

@@ -1,15 +1,15 @@
-"""Which column has which role: by its own name, by names that other tools use, or by the user's mapping.
-
-Longer than 300 lines because the names that all tools have for roles are one table.
-"""
+"""Which column has which role: by its own name, by names that other tools use, or by the user's mapping."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
 from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
@@ -74,7 +74,7 @@ class Layout:
     JSON text, which is read faster. `document` tells a tool's documents apart, of which there is a row for each value
     of a path in `apart`: another filter, prompt or provider, which are systems of their own. Where the value at the
     path `likelihood` is a list, the tool asked how likely each choice is, and nothing for an answer; `scores` leads to
-    its scores, or to their names.
+    its scores, or to their names. `instead` says what to score in place of a file in which a role has no values.
     """
 
     tool: str
@@ -85,141 +85,44 @@ class Layout:
     apart: tuple[str, ...] = ()
     likelihood: str = ""
     scores: str = ""
+    instead: str = ""
 
 
-def _layout(tool: str, columns: str, *, document: str = "", apart: str = "", **paths: Any) -> Layout:
-    own: dict[str, Any] = {name: paths.pop(name) for name in ("is_log", "likelihood", "scores") if name in paths}
-    own |= {"document": tuple(document.split()), "apart": tuple(apart.split())}
-    return Layout(tool, frozenset(columns.split()), {role: tuple(of.split()) for role, of in paths.items()}, **own)
+@cache
+def read_tools() -> Mapping[str, Mapping[str, Any]]:
+    """The files of `data/formats/logs/tools`, one a tool, by their names: its `tool`, `rows_at` and `layout`s.
+
+    >>> read_tools()["promptfoo"]["rows_at"]
+    ['results.results']
+    """
+    paths = sorted((Path(__file__).parent / "formats" / "logs" / "tools").glob("*.toml"))
+    return {path.stem: tomllib.loads(path.read_text("utf-8")) for path in paths}
 
 
-_ASSERTIONS = ("equals", "similar", "factuality", "levenshtein", "rouge-n", "bleu", "contains", "icontains")
-_EXPECTED = " ".join(
-    (
-        "vars.expected",  # an assertion may be `{{expected}}`
-        *(f"testCase.assert[type={each}].value" for each in _ASSERTIONS),
-        "testCase.assert[type=assert-set].assert[type=equals].value",
-        *("vars.reference", "vars.ground_truth", "vars.answer"),
-    )
-)
-LAYOUTS = (
-    _layout(
-        "lm-evaluation-harness",
-        "doc_id target arguments resps filtered_resps",
-        document="doc_id doc_hash",
-        apart="filter",
-        likelihood="filtered_resps[0]",
-        scores="metrics",
-        prediction="filtered_resps[0]",
-        reference="target",
-        question="doc.question doc.query doc.problem arguments.gen_args_0.arg_0 arguments[0][0]",
-    ),
-    *(
-        _layout(
-            "lighteval",
-            f"{mark}doc{mark} {mark}model_response{mark}",
-            prediction=f"{mark}model_response{mark}.text_post_processed[0] {mark}model_response{mark}.text[0]",
-            question=f"{mark}doc{mark}.query",
-            likelihood=f"{mark}model_response{mark}.logprobs",
-            scores=f"{mark}metric{mark}",
-        )
-        for mark in ("", "__")
-    ),
-    _layout("lighteval", "example predictions gold metrics", prediction="predictions[0]", question="example"),
-    _layout("DeepEval", "actualOutput metricsData", contexts="retrievalContext context"),
-    _layout(
-        "HELM",
-        "instance_id predicted_text stats",
-        document="instance_id",
-        apart="perturbation.name",
-        prediction="mapped_output predicted_text",
-    ),
-    _layout("HELM", "id perturbation trial request_state", document="id", apart="model perturbation"),
-    _layout("Inspect", "id epoch sample task", document="id", apart="task model"),
-    _layout("ragas", "metric metric_output prompts", document="user_input response", apart="metric"),
-    _layout(
-        "promptfoo",
-        "promptIdx testIdx testCase",
-        prediction="response.output",
-        document="testIdx",
-        apart="provider.id promptIdx",
-        reference=_EXPECTED,
-        question="vars.question vars.query vars.input prompt.raw",
-        contexts="vars.contexts vars.context",
-    ),
-    _layout(
-        "the Batch API of OpenAI",
-        "custom_id response error",
-        prediction="response.body.choices[0].message.content response.body.output[type=message].content[0].text",
-    ),
-    _layout(
-        "EvalScope",
-        "index target sample_score",
-        prediction="sample_score.score.extracted_prediction sample_score.score.prediction",
-        reference="target",
-        question="input messages[role=user].content",
-    ),
-    _layout(
-        "EvalScope",
-        "index model model_output messages",
-        document="index",
-        apart="model",
-        prediction="model_output.choices[0].message.content",
-    ),
-    _layout(
-        "Every Eval Ever",
-        "evaluation_id sample_id interaction_type evaluation",
-        document="sample_id",
-        apart="evaluation_id",
-        prediction="answer_attribution[is_terminal=true].extracted_value output.raw[0] messages[-1].content",
-        reference="input.reference",
-        question="input.raw",
-    ),
-    _layout(
-        "Weave",
-        "inputs output op_name",
-        document="inputs.example",
-        apart="inputs.model op_name",
-        prediction="output.output",
-        reference="inputs.example.expected",
-    ),
-    _layout(
-        "DPR",
-        "question gold_answers predictions",
-        prediction="predictions[0].prediction.text",
-        reference="gold_answers",
-        contexts="predictions[*].prediction.passage",
-    ),
-    _layout("DPR", "question answers ctxs", reference="answers", contexts="ctxs[*].text", retrieved="ctxs[*].id"),
-    _layout("SQuAD of Hugging Face", "id question answers", is_log=False, reference="answers.text answers[*].text"),
-    _layout("Ragas", "user_input retrieved_contexts response"),
-    _layout("LangSmith", "inputs outputs reference_outputs"),
-    _layout("Langfuse", "traceId input output"),
-    _layout("Braintrust", "input output expected scores"),
-    _layout("OpenCompass", "origin_prompt prediction gold", question="origin_prompt[-1].prompt origin_prompt"),
-    _layout(
-        "KILT",
-        "id input output",
-        is_log=False,
-        prediction="output[0].answer",
-        reference="output[*].answer",
-        retrieved="output[0].provenance[*].wikipedia_id",
-        relevant="output[*].provenance[*].wikipedia_id",
-    ),
-)
-"""Tools whose files have roles inside of objects. Sources: lm-evaluation-harness 0.4, lighteval 0.13, DeepEval 4.1,
-HELM 0.5, promptfoo 0.121, EvalScope 1.0, instance_level_eval 0.2 of Every Eval Ever, Weave 0.52, OpenAI's Batch API,
-DPR, KILT, SQuAD on the Hugging Face Hub."""
+@cache
+def read_layouts() -> tuple[Layout, ...]:
+    """The layouts of all tools."""
+    return tuple(_layout(tool["tool"], each) for tool in read_tools().values() for each in tool.get("layout", ()))
 
 
-def find_layout(names: Collection[str]) -> Layout | None:
-    """The layout of a known tool that has these columns; None for other tables.
+def _layout(tool: str, values: Mapping[str, Any]) -> Layout:
+    own: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    paths = {role: own.pop(role) for role in values if role in ALIASES}
+    return Layout(tool, frozenset(own.pop("columns")), paths, **own)
 
-    >>> found = find_layout(["custom_id", "response", "error", "id"])
+
+def find_layout(names: Iterable[str]) -> Layout | None:
+    """The layout of a known tool that has these columns, or paths into them; None for other tables.
+
+    Of several that fit, it is the one with the most columns.
+
+    >>> found = find_layout(["custom_id", "response.body", "error", "id"])
     >>> None if found is None else found.tool
     'the Batch API of OpenAI'
     """
-    return next((layout for layout in LAYOUTS if layout.columns.issubset(names)), None)
+    there = {part for name in names for part in (name, name.partition(".")[0])}
+    fitting = [layout for layout in read_layouts() if layout.columns <= there]
+    return max(fitting, key=lambda each: (len(each.columns), each.is_log), default=None)
 
 
 _SIDE_OF_ROLE: dict[str, Side] = {

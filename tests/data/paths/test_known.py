@@ -12,7 +12,7 @@ import karat
 from karat.data.formats.frames import open_frame
 from karat.data.paths.known import find_inside, find_layout_paths
 from karat.data.paths.listed import find_listed
-from karat.data.roles import LAYOUTS
+from karat.data.roles import read_layouts
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,11 @@ def test_a_column_with_a_roles_own_name_wins_over_a_layout():
     assert karat.score([row | {"prediction": "a"}], "em").mapping == {"prediction": "prediction", "reference": "target"}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=[layout.tool for layout in LAYOUTS])
+@pytest.mark.parametrize("layout", read_layouts(), ids=[layout.tool for layout in read_layouts()])
 def test_a_layout_needs_several_columns_to_be_recognised(layout):
     assert len(layout.columns) >= 2
+    if layout.instead:
+        return
     assert find_layout_paths(open_frame(pa.table({name: ["x"] for name in layout.columns})), ["prediction"]).keys() <= {
         "prediction"
     }

@@ -22,7 +22,7 @@ from karat.data.formats.logs.ragas import is_ragas, ragas_rows
 from karat.data.formats.logs.rows import check_rows
 from karat.data.json.explain import explain_errors, reject_duplicates
 from karat.data.json.reader import open_json_rows
-from karat.data.roles import Side, is_known_name
+from karat.data.roles import Side, find_layout, is_known_name, read_tools
 from karat.data.source import Source
 from karat.data.storage.file_names import BOM
 from karat.data.storage.files import open_bytes, read_head
@@ -36,13 +36,6 @@ _LAYOUTS = (
     "{columns: […], data: [[…]]}, {query: {document: number}} or an object "
     "with one list of rows in it"
 )
-_ROWS = {
-    "results.results": "promptfoo",
-    "testCases": "DeepEval",
-    "testRunData.testCases": "DeepEval",
-    "evaluation_results": "Every Eval Ever",
-}
-"""Where documents of other tools have their rows."""
 
 
 def open_document(path: Path, name: str, role: Side) -> Source:
@@ -81,15 +74,20 @@ def _is_lines(path: Path) -> bool:
 
 
 def _is_row(document: Any) -> bool:
-    """Whether an object is a single row: a key is a known column name, and the values are not all lists."""
+    """Whether an object is a single row: a tool's, or one with a known column name whose values are not all lists."""
     return (
         isinstance(document, dict)
-        and any(map(is_known_name, document))
+        and (any(map(is_known_name, document)) or find_layout(document) is not None)
         and not all(isinstance(value, list) for value in document.values())
         and not is_by_column(document)
         and not is_inspect(document)
-        and not any(_rows_at(document, path) for path in _ROWS)
+        and not any(_rows_at(document, path) for path in _places())
     )
+
+
+def _places() -> dict[str, str]:
+    """Where documents of other tools have their rows, and which tools."""
+    return {path: tool["tool"] for tool in read_tools().values() for path in tool.get("rows_at", ())}
 
 
 def _rows_at(document: Any, path: str) -> list[dict[str, Any]]:
@@ -137,7 +135,7 @@ def _read_log(document: dict[str, Any], name: str) -> Source | None:
     for tool, is_log, rows in logs:
         if is_log(document):
             return replace(_open_frame(name, list(check_rows(rows(document), name, tool))), tool=tool)
-    found = ((tool, _rows_at(document, path)) for path, tool in _ROWS.items())
+    found = ((tool, _rows_at(document, path)) for path, tool in _places().items())
     return next((replace(_open_frame(name, rows), tool=tool) for tool, rows in found if rows), None)
 
 

@@ -61,13 +61,12 @@ def find_tools(source: Source) -> list[str]:
 def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     names = source.schema.names
     layout = find_layout(names)
-    wanted = {role: layout.paths[role] for role in roles if role in layout.paths} if layout else {}
-    wanted = {role: paths for role, paths in wanted.items() if role not in names}
-    if not wanted:
+    if layout is None:
         return {}
+    wanted = {role: layout.paths[role] for role in roles if role in layout.paths and role not in names}
     first = replace(source, read=lambda _text: iter([source.first]), parts=(), numbered=None)
     there = {*names, *find_nested(first, {path for paths in wanted.values() for path in paths})}
-    if "prediction" in wanted and layout is not None and layout.likelihood:
+    if "prediction" in wanted and layout.likelihood:
         _refuse_likelihoods(first, layout)
     found = {role: path for role, paths in wanted.items() if (path := next(filter(there.__contains__, paths), None))}
     if len(paths := wanted.get("reference", ())) > 1 and (filling := find_filling(source, paths)):
@@ -77,7 +76,24 @@ def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     columns = {role: path.partition("[")[0].partition(".")[0] for role, path in found.items()}
     if columns.get("reference") == columns.get("prediction"):  # the same cells: predictions, and gold in another file
         found.pop("reference", None)
+    for role in wanted.keys() - found.keys():
+        if path := _find_flat(first, role, wanted[role]):
+            found[role] = path
+    missing = [role for role in ("prediction", "reference") if role in roles and role not in found]
+    if layout.instead and any(not any(matches_role(role, name) for name in names) for role in missing):
+        raise ColumnError(f"{source.name}: {layout.tool}: {layout.instead}")
     return found
+
+
+def _find_flat(first: Source, role: str, objects: Collection[str]) -> str | None:
+    """The path to the text of a role in the first of these objects whose members are columns: `outputs.answer`."""
+    for name in objects:
+        members = [each for each in first.schema.names if each.startswith(f"{name}.")]
+        rows = zip(*(to_python(first.first.column(each)) for each in members), strict=True)
+        cells = [{key[len(name) + 1 :]: _parse(cell) for key, cell in zip(members, row, strict=True)} for row in rows]
+        if cells:
+            return _inside(name_row(first.name, 1), role, name, cells)
+    return None
 
 
 def _refuse_likelihoods(first: Source, layout: Layout) -> None:

@@ -116,6 +116,8 @@ def _find_path(batch: pa.RecordBatch, path: str) -> pa.Array | None:
     """The values at a path into one of the columns; None if no column can have it."""
     if len(either := _EITHER.split(path)) > 1:
         return _fill([column for each in either if (column := _find_path(batch, each)) is not None])
+    if path in batch.schema.names:
+        return batch.column(path)
     holders = [(name, rest) for name in batch.schema.names if (rest := _rest(path, name))]
     inside = (_descend(batch.column(name), rest) for name, rest in sorted(holders, key=lambda each: -len(each[0])))
     return next((found for found in inside if found is not None), None)

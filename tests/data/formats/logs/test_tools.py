@@ -37,6 +37,13 @@ def cells(name, column):
         return [float(row[column]) for row in csv.DictReader(file)]
 
 
+def first_scores(name):
+    """The cells under the first of the columns `Score`."""
+    with (SAMPLES / name).open(newline="") as file:
+        header, *rows = csv.reader(file)
+    return [float(row[header.index("Score")]) for row in rows]
+
+
 def column(name, column):
     table = document(name)
     return [row[table["columns"].index(column)] for row in table["data"]]
@@ -66,12 +73,18 @@ STATED = {
     ),
     "promptfoo.jsonl": lambda: document("promptfoo.json")["results"]["prompts"][0]["metrics"]["score"] / 4,
     "promptfoo.json ": lambda: successes("promptfoo.json"),
+    "promptfoo.csv": lambda: fmean(first_scores("promptfoo.csv")),
     "openai_evals": lambda: lines("openai_evals.jsonl")[1]["final_report"]["accuracy"],
-    "deepeval": lambda: fmean(document("deepeval.json")["metricsScores"][0]["scores"]),
+    "deepeval_result": lambda: fmean(row["success"] for row in document("deepeval_result.json")["test_results"]),
+    "deepeval.json": lambda: fmean(document("deepeval.json")["metricsScores"][0]["scores"]),
     "ragas": lambda: fmean(cells("ragas.csv", "faithfulness")),
     "mlflow_eval": lambda: fmean(column("mlflow_eval.json", "exact_match/v1/score")),
     "mlflow_genai": lambda: fmean(pq.read_table(SAMPLES / "mlflow_genai.parquet")["exact_match/value"].to_pylist()),
-    "langsmith": lambda: fmean(cells("langsmith.csv", "correctness")),
+    "mlflow_traces": lambda: fmean(
+        row["info"]["assessments"][0]["feedback"]["value"] for row in lines("mlflow_traces.jsonl")
+    ),
+    "langsmith.csv": lambda: fmean(cells("langsmith.csv", "correctness")),
+    "langsmith_frame": lambda: fmean(cells("langsmith_frame.csv", "feedback.correctness")),
     "langfuse": lambda: fmean(cells("langfuse.csv", "accuracy")),
     "braintrust": lambda: fmean(row["scores"]["ExactMatch"] for row in lines("braintrust.jsonl")),
     "weave": lambda: fmean(row["output"]["scores"]["exact"]["correct"] for row in lines("weave.jsonl")),

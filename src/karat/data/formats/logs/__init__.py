@@ -1,5 +1,5 @@
-"""Logs of other evaluation tools that need more than a path for each role: one module a tool.
+"""Logs of other evaluation tools, one tool a file.
 
-Tools whose rows have their values at paths need no module: they are in `karat.data.roles.LAYOUTS`. Open `inspect.py`
-first: it is the longest, and shows how rows of a large log go through a temporary file.
+`tools` has a TOML file for each: the columns that tell its rows apart, and the paths to the values of roles. Those that
+need more have a module that turns a record into a row, with what `rows.py` offers. Open `mlflow.py` first.
 """

@@ -1,12 +1,14 @@
-"""Details of lighteval: the golds of a sample, which are the choices that an index names, as a column `references`."""
+"""Details of lighteval: the golds, which are the choices at an index, and the most likely choice as the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
+from karat.data.formats.logs.choices import choose, most_likely
+from karat.data.formats.logs.rows import add_columns, records
 from karat.data.source import Source
 
 _DOCS = {"doc": "model_response", "__doc__": "__model_response__"}
@@ -28,6 +30,8 @@ def _find_doc(schema: pa.Schema) -> str | None:
 def add_golds(source: Source) -> Source:
     """The source with a further column `references`: the choices at `gold_index`, which is a number or several.
 
+    Where samples have no text but a likelihood for each choice, the most likely choice is a column `prediction`.
+
     >>> from karat.data.formats.frames import open_frame
     >>> doc = {"query": "2+2?", "choices": ["5", "4"], "gold_index": [1]}
     >>> [batch] = add_golds(open_frame([{"doc": doc, "model_response": {"text": ["4"]}}])).batches()
@@ -35,19 +39,25 @@ def add_golds(source: Source) -> Source:
     [['4']]
     """
     doc = _find_doc(source.schema) or ""
-    schema = source.schema.append(pa.field("references", pa.list_(pa.string())))
-
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        for batch in source.read(text):
-            choices, golds = (batch.column(doc).field(name).to_pylist() for name in ("choices", "gold_index"))
-            cells = [_choose(each, gold) for each, gold in zip(choices, golds, strict=True)]
-            yield pa.RecordBatch.from_arrays([*batch.columns, pa.array(cells, schema.types[-1])], schema=schema)
-
-    return replace(source, schema=schema, read=read, parts=(), tool="lighteval")
+    names = (doc, _DOCS[doc])
+    types = {"references": pa.list_(pa.string())}
+    if "prediction" not in source.schema.names and any(
+        _most_likely(*row.values()) for row in records(source.first, names)
+    ):
+        types["prediction"] = pa.string()
+    return add_columns(source, "lighteval", names, partial(_read_row, answers="prediction" in types), **types)
 
 
-def _choose(choices: list[str] | None, gold: int | list[int] | None) -> list[str] | None:
-    golds = gold if isinstance(gold, list) else [gold]
-    if not choices or any(at is None or not -len(choices) <= at < len(choices) for at in golds):
-        return None
-    return [choices[at] for at in golds if at is not None]
+def _read_row(row: dict[str, Any], *, answers: bool) -> tuple[Any, ...]:
+    doc, response = (each or {} for each in row.values())
+    golds = choose(doc.get("choices"), doc.get("gold_index"))
+    return (golds, _most_likely(doc, response) or _text(response)) if answers else (golds,)
+
+
+def _most_likely(doc: dict[str, Any], response: dict[str, Any]) -> str | None:
+    return None if _text(response) else most_likely(doc.get("choices") or (), response.get("logprobs"))
+
+
+def _text(response: dict[str, Any]) -> str | None:
+    texts: list[str | None] = response.get("text_post_processed") or response.get("text") or [None]
+    return texts[0]

@@ -1,18 +1,19 @@
-"""Rows of a log through a temporary file, so that few of them are in memory, to columns with the types of all rows."""
+"""What the readers of logs share: rows to a source, and further columns of a source."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from karat.core.columns.python_values import to_python
 from karat.core.errors import DataError, KaratError, RowError, spell_error
 from karat.data.json.reader import open_json_rows
-from karat.data.source import Source
+from karat.data.source import RAW, Source
 from karat.data.storage.files import TemporaryFile
 
 
@@ -30,7 +31,10 @@ def check_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Itera
 
 
 def open_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Source:
-    """Open rows of a tool's log as a source. Raises `DataError` if there are none, and what `check_rows` raises."""
+    """Open rows of a tool's log as a source, through a temporary file: few are in memory, and types are those of all.
+
+    Raises `DataError` if there are none, and what `check_rows` raises.
+    """
     file = TemporaryFile(".jsonl")
     with file.writing(), Path(file.name).open("w", encoding="utf-8") as lines:
         lines.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in check_rows(rows, name, tool))
@@ -42,3 +46,34 @@ def open_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Source
         return source.read(text)
 
     return replace(source, read=read, tool=tool)
+
+
+def records(batch: pa.RecordBatch, names: Iterable[str]) -> list[dict[str, Any]]:
+    """The rows of a batch as Python values of these columns, with JSON text parsed.
+
+    >>> records(pa.record_batch({"a": pa.array(['{"b": 1}']).cast(RAW), "c": [2]}), ["a"])
+    [{'a': {'b': 1}}]
+    """
+    columns = {
+        name: [cell if cell is None else json.loads(cell) for cell in column.storage.to_pylist()]
+        if (column := batch.column(name)).type == RAW
+        else to_python(column)
+        for name in names
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def add_columns(
+    source: Source, tool: str, names: Iterable[str], read_row: Callable[[dict[str, Any]], tuple[Any, ...]], **types: Any
+) -> Source:
+    """The source of a tool's log with columns of these types added: `read_row` gives them from the columns `names`."""
+    names = [name for name in names if name in source.schema.names]
+    schema = pa.schema([*source.schema, *types.items()])
+
+    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        for batch in source.read(text - types.keys()):
+            rows = [read_row(row) for row in records(batch, names)]
+            added = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(types.values())]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
+
+    return replace(source, schema=schema, read=read, parts=(), tool=tool)
