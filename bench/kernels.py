@@ -53,9 +53,6 @@ def tasks() -> dict[str, Callable[[], Any]]:
     named = pa.array(
         [json.dumps({"a": random.random(), "b": text, "c": [1, 2]}) for text in plain.to_pylist()[:20_000]]
     )
-    calls = pa.array(
-        [json.dumps([{"name": random.choice("fgh"), "arguments": {"x": random.randint(1, 3)}}]) for _ in range(20_000)]
-    )
     weights = [np.array([[random.random() for _ in range(5)] for _ in range(4)]) for _ in range(2_000)]
     cells, values = np.arange(1_000_000) % 4_096, np.random.default_rng(0).random(1_000_000)
     return {
@@ -69,7 +66,6 @@ def tasks() -> dict[str, Callable[[], Any]]:
         "sequence: BLEU": lambda: metrics.sentence_bleu(plain, gold),
         "sequence: ROUGE-L": lambda: metrics.rouge_l(plain, gold),
         "alignment, ranking: nDCG": lambda: metrics.ndcg(found, wanted),
-        "tool_calls": lambda: metrics.tool_call_f1(calls, calls),
         "json": lambda: extract_paths(named, ["b", "c"]),
         "assignment: 4 × 5, 2,000 calls": lambda: [assign(each) for each in weights],
         "sums": lambda: ExactSums(4_096).add(cells, values),

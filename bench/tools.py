@@ -114,7 +114,7 @@ def main(folder: Path | None) -> None:
     print(
         f"{'µs a row':34}{'rows':>7}{'karat':>9}{'theirs':>9}{'json':>9}{'faster':>8}{'… with json':>14}{'agree':>14}"
     )
-    checker = CASES["bfcl_checker"]()
+    checker: Any = CASES["bfcl_checker"]() if folder is not None else None
 
     def bfcl(calls: Any, expected: Any, tools: Any) -> float | None:
         try:

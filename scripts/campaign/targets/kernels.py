@@ -14,18 +14,6 @@ import pyarrow as pa
 
 from targets import decode, split, write
 
-TOOL_CALLS = (
-    *(
-        "tool_call_f1",
-        "tool_call_f1(arguments=ignore)",
-        "tool_call_f1(tool=f)",
-        "tool_call_match",
-        "tool_call_match(mode=ordered)",
-    ),
-    *("tool_call_match(mode=subset, arguments=superset)", "trajectory_match", "trajectory_match(mode=unordered)"),
-    *("trajectory_match(mode=subset, arguments=subset)", "trajectory_match(mode=superset, arguments=ignore)"),
-)
-
 
 def text_maps(data: bytes) -> None:
     """Normalisers, tokenisers and extractors, line by line."""
@@ -143,16 +131,6 @@ def assignments(data: bytes) -> None:
     assert sum(weights[pair] for pair in found) == best
 
 
-def tool_calls(data: bytes) -> None:
-    """Metrics of tool calls and conversations: JSON of an answer, a tab, JSON of the gold."""
-    _score_both(TOOL_CALLS, _columns(data, 2))
-
-
-def allowed_calls(data: bytes) -> None:
-    """Calls as BFCL allows them: JSON of calls, of what is allowed and of the tools, with tabs between."""
-    _score_both(("bfcl_match",), _columns(data, 3))
-
-
 def exact_sums(data: bytes) -> None:
     """Sums of any numbers, in cells, beside those of fractions; blocks of keys."""
     from fractions import Fraction
@@ -261,24 +239,6 @@ def _both(module: Any, name: str, *arguments: Any, functions: Any = None, **sett
 def _compare(module: Any, names: Sequence[str], *arguments: Any, functions: Any = None, **settings: Any) -> None:
     for name in names:
         np.testing.assert_equal(*_both(module, name, *arguments, functions=functions, **settings), name)
-
-
-def _score_both(specs: Sequence[str], columns: list[pa.Array]) -> None:
-    """Scores and reasons are the same where the kernel decides nothing."""
-    import karat.metrics  # noqa: F401  (it registers the names)
-    from karat.core.metric.score import score_columns
-    from karat.core.metric.spec import parse
-    from karat.metrics.tools import kernels
-
-    for metric in map(parse, specs):
-        named = dict(zip(metric.definition.columns, columns, strict=True))
-        (found,) = score_columns([metric], named)
-        with patch.object(kernels, "COMPILED", False):
-            (expected,) = score_columns([metric], named)
-        np.testing.assert_array_equal(found.statistics, expected.statistics, metric.spec)
-        nothing = [None] * len(columns[0])
-        reasons = [nothing if rows.reasons is None else rows.reasons.tolist() for rows in (found, expected)]
-        assert reasons[0] == reasons[1], metric.spec
 
 
 def _columns(data: bytes, count: int) -> list[pa.Array]:

@@ -1,4 +1,4 @@
-"""What models and endpoints reply: texts in each form, chat completions, and the files of batches."""
+"""What models and endpoints reply: texts in each form, tool calls, chat completions, and the files of batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from targets import decode
+from targets import decode, split
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 """What reading a chat completion is documented to raise."""
@@ -73,6 +73,24 @@ def batch_results(data: bytes) -> None:
     found = read_results({"file-1": data, "file-2": data[: len(data) // 2]}, keys, "batch-1")
     assert found.outcomes.keys() == keys
     assert all(isinstance(problem, str) for problem in found.problems)
+
+
+def tool_calls(data: bytes) -> None:
+    """Metrics of tool calls and conversations: JSON of an answer, a tab, JSON of the gold."""
+    from karat.metrics import tool_call_f1, tool_call_match, trajectory_match
+
+    columns = [*zip(*split(data, 2), strict=True)]
+    for arguments in ("exact", "subset", "superset", "ignore"):
+        for metric in (tool_call_f1, tool_call_match, trajectory_match):
+            scores = metric.using(arguments=arguments)(*columns).to_pylist()
+            assert all(score is None or 0 <= score <= 1 for score in scores)
+
+
+def allowed_calls(data: bytes) -> None:
+    """Calls as BFCL allows them: JSON of calls, of what is allowed and of the tools, with tabs between."""
+    from karat.metrics import bfcl_match
+
+    assert set(bfcl_match(*zip(*split(data, 3), strict=True)).to_pylist()) <= {0, 1, None}
 
 
 def batch_state(data: bytes) -> None:

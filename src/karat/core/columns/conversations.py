@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from karat.core.columns.column_cache import once
 from karat.core.errors import KaratError
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "agent": "assistant"}
+_RESULTS = ("tool", "function")  # the roles of messages that answer a call
 _TYPES = ("human", "ai", "system", "tool", "function")  # of LangChain's messages
 _ARGUMENTS = ("arguments", "args", "input", "input_parameters")
 _IDS = ("id", "tool_call_id", "call_id", "tool_use_id", "source_call_id")
@@ -122,7 +123,7 @@ def _messages(value: Any) -> Iterator[Message]:
     if isinstance(value, list):
         yield from _of_list(value)
         return
-    for key in ("messages", "steps") if isinstance(value, Mapping) else ():
+    for key in ("messages", "steps") if isinstance(value, dict) else ():
         if isinstance(value.get(key), list):
             yield from _of_steps(value[key]) if key == "steps" else _of_list(value[key])
             return
@@ -137,11 +138,10 @@ def _of_list(items: list[Any]) -> Iterator[Message]:
         each = parse_json(item) if isinstance(item, str) else item
         if (call := read_call(each)) is not None:
             calls.append(call)
-        elif isinstance(each, Mapping) and each.get("type") in _BLOCKS and "role" not in each:
+        elif isinstance(each, dict) and each.get("type") in _BLOCKS and "role" not in each:
             blocks.append(each)
         else:
-            text = _content_text(blocks)
-            if calls or text:
+            if (calls or blocks) and ((text := _content_text(blocks)) or calls):
                 yield _message("assistant", text, calls)
             calls, blocks = [], []
             if item is not _END:
@@ -149,51 +149,59 @@ def _of_list(items: list[Any]) -> Iterator[Message]:
 
 
 def _of_message(value: Any, where: str) -> Iterator[Message]:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise UnreadableConversation(f"{where}found {_name_type(value)}; {_EXPECTED}")
     if choices := _inner(value, "choices", list):
         choice = choices[0]
-        yield from _of_message(choice.get("message") if isinstance(choice, Mapping) else choice, where)
+        yield from _of_message(choice.get("message") if isinstance(choice, dict) else choice, where)
         return
-    if value.get("type") == "constructor" and isinstance(value.get("kwargs"), Mapping):
-        kind = str(["", *_inner(value, "id", list)][-1]).removesuffix("Chunk").removesuffix("Message").lower()
-        value = {"type": kind, **value["kwargs"]}
-    elif isinstance(value.get("data"), Mapping) and value.get("type") in _TYPES:
-        value = {**value["data"], "type": value["type"]}
-    role = value.get("role", value.get("type") if value.get("type") in _TYPES else None)
-    if value.get("type") == "function_call_output":
-        role, value = "tool", {"content": value.get("output"), "call_id": value.get("call_id")}
+    if "type" in value:
+        value = _unwrap(value)
+    kind, content = value.get("type"), value.get("content")
+    role = value.get("role", kind if kind in _TYPES else None)
     if role is None and (not value or any(key in value for key in _SAID)):
         role = "assistant"
     if not isinstance(role, str):
         raise UnreadableConversation(f"{where}found {_name_type(value)}; {_EXPECTED}")
-    author, content = _ROLES.get(role, str(role)), value.get("content")
-    blocks = content if isinstance(content, list) else []
+    blocks, author = content if isinstance(content, list) else [], _ROLES.get(role, role)
     for block in blocks:
-        if isinstance(block, Mapping) and block.get("type") == "tool_result":
+        if _is(block, "tool_result"):
             yield Message("tool", _content_text(block.get("content")), (), _id(block))
-    rest = [block for block in blocks if not (isinstance(block, Mapping) and block.get("type") == "tool_result")]
-    if rest or not blocks:
-        calls = _inner(value, "tool_calls", list) or _inner(
-            _inner(value, "additional_kwargs", dict), "tool_calls", list
-        )
-        calls = [*calls, *filter(None, [value.get("function_call")])] or [
-            block for block in rest if isinstance(block, Mapping) and block.get("type") == "tool_use"
-        ]
-        yield _message(
-            author, _content_text(rest if blocks else content), [_call(each, where) for each in calls], _id(value)
-        )
+    rest = [block for block in blocks if not _is(block, "tool_result")]
+    if blocks and not rest:
+        return
+    calls = _inner(value, "tool_calls", list) or _inner(_inner(value, "additional_kwargs", dict), "tool_calls", list)
+    calls = [*calls, *filter(None, [value.get("function_call")])] or [each for each in rest if _is(each, "tool_use")]
+    answered = _id(value) if author in _RESULTS else None
+    yield _message(author, _content_text(rest if blocks else content), [_call(each, where) for each in calls], answered)
+
+
+def _is(block: Any, kind: str) -> bool:
+    return isinstance(block, dict) and block.get("type") == kind
+
+
+def _unwrap(value: dict[str, Any]) -> dict[str, Any]:
+    """The message in LangChain's objects, and in the result of a call of Responses."""
+    kind = value["type"]
+    if kind == "constructor" and isinstance(value.get("kwargs"), dict):
+        kind = str(["", *_inner(value, "id", list)][-1]).removesuffix("Chunk").removesuffix("Message").lower()
+        value = {"type": kind, **value["kwargs"]}
+    elif isinstance(value.get("data"), dict) and kind in _TYPES:
+        value = {**value["data"], "type": kind}
+    if value.get("type") == "function_call_output":
+        return {"role": "tool", "content": value.get("output"), "call_id": value.get("call_id")}
+    return value
 
 
 def _of_steps(steps: list[Any]) -> Iterator[Message]:
     """The messages of an ATIF trajectory: each step, then the results of its calls."""
     for number, step in enumerate(steps, 1):
-        if not isinstance(step, Mapping) or not isinstance(step.get("source"), str):
+        if not isinstance(step, dict) or not isinstance(step.get("source"), str):
             raise UnreadableConversation(f"step {number}: found {_name_type(step)}; expected a step with a source")
         calls = [_call(each, f"step {number}: ") for each in _inner(step, "tool_calls", list)]
         yield _message(_ROLES.get(step["source"], str(step["source"])), _content_text(step.get("message")), calls)
         for result in _inner(_inner(step, "observation", dict), "results", list):
-            if not isinstance(result, Mapping):
+            if not isinstance(result, dict):
                 raise UnreadableConversation(f"step {number}: found {_name_type(result)} among its results")
             yield Message("tool", _content_text(result.get("content")), (), _id(result))
 
@@ -204,7 +212,7 @@ def _message(role: str, content: str, calls: Iterable[ToolCall] = (), call_id: s
     if role == "assistant" and not calls and "<tool_call>" in content:
         calls = tuple(map(_tagged, _TAG.findall(content)))
         content = _TAG.sub("", content).strip()
-    return Message(role, content, calls, call_id if role in ("tool", "function") else None)
+    return Message(role, content, calls, call_id)
 
 
 def _tagged(text: str) -> ToolCall:
@@ -230,9 +238,9 @@ def read_call(value: Any) -> ToolCall | None:
     >>> read_call({"type": "tool_use", "id": "1", "name": "f", "input": {"x": 1}})
     ToolCall(name='f', arguments={'x': 1}, id='1')
     """
-    if not isinstance(value, Mapping) or "role" in value:
+    if not isinstance(value, dict) or "role" in value:
         return None
-    inner = value["function"] if isinstance(value.get("function"), Mapping) else value
+    inner = value["function"] if isinstance(value.get("function"), dict) else value
     name = inner.get("name", inner.get("function_name"))
     key = next((key for key in _ARGUMENTS if key in inner), None)
     if not isinstance(name, str) or (key is None and inner is value and value.get("type") not in _CALL_TYPES):
@@ -253,7 +261,7 @@ _SAID = ("content", "tool_calls", "function_call", "refusal")  # of a message wi
 _CALL_TYPES = ("tool_call", "tool_use", "function_call", "function")
 
 
-def _inner(value: Mapping[str, Any], key: str, kind: type) -> Any:
+def _inner(value: dict[str, Any], key: str, kind: type) -> Any:
     """What is at a key, empty where nothing is; `UnreadableConversation` for a value of another type."""
     if (found := value.get(key)) is None or found == "":
         return kind()
@@ -262,8 +270,11 @@ def _inner(value: Mapping[str, Any], key: str, kind: type) -> Any:
     return found
 
 
-def _id(value: Mapping[str, Any]) -> str | None:
-    return next((found for key in _IDS if isinstance(found := value.get(key), str) and found), None)
+def _id(value: dict[str, Any]) -> str | None:
+    for key in _IDS:
+        if isinstance(found := value.get(key), str) and found:
+            return found
+    return None
 
 
 def _content_text(content: Any) -> str:
@@ -274,7 +285,7 @@ def _content_text(content: Any) -> str:
 
 
 def _part(part: Any) -> str:
-    if not isinstance(part, Mapping):
+    if not isinstance(part, dict):
         return _content_text(part)
     if part.get("type") in ("tool_use", "thinking", "redacted_thinking", "reasoning"):
         return ""
@@ -283,7 +294,7 @@ def _part(part: Any) -> str:
 
 
 def _name_type(value: Any) -> str:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return f"an object with {', '.join(map(repr, value)):.80}" if value else "an empty object"
     names = {list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
     return names.get(type(value), "a number")

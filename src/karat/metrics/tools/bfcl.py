@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
-import pyarrow as pa
-
-from karat.core.columns.column_cache import once
 from karat.core.columns.conversations import (
     Prose,
     ToolCall,
@@ -20,9 +17,8 @@ from karat.core.columns.conversations import (
 )
 from karat.core.columns.kinds import Json, Messages, Score
 from karat.core.metric.decorator import metric
-from karat.core.metric.rows import Rows, collect_rows
+from karat.core.metric.rows import collect_rows
 from karat.metrics.tools.calls import NO_CALLS, Null, calls_of, fill_calls, specialise_calls, too_many
-from karat.metrics.tools.kernels import complete, match_allowed
 
 _TYPES: dict[str, type] = {
     "string": str,
@@ -38,13 +34,6 @@ _TYPES: dict[str, type] = {
 }
 _IGNORED = re.compile(r"[ ,./\-_*^]")
 OPTIONAL = ""  # among the allowed values: the argument may be left out
-
-
-class Tool(NamedTuple):
-    """What a tool takes: the types of its parameters, with those of the items of lists, and the required ones."""
-
-    types: Mapping[str, tuple[type, type | None]]
-    required: Sequence[str]
 
 
 class _Unscored(ValueError):
@@ -80,17 +69,21 @@ def bfcl_match(
     >>> bfcl_match([[{"name": "area", "arguments": {"base": 5}}]], [[{"area": {"base": [5, 10]}}]], [tools]).to_pylist()
     [1.0]
     """
-    columns, define = (fill_calls(tool_calls), reference_tool_calls, tools), partial(_define, underscores=underscores)
-    return define(*columns) if underscores else complete(match_allowed(columns), define, columns)
+    columns = fill_calls(tool_calls), reference_tool_calls, tools
+    readers: dict[str, Callable[[str], Any]] = {
+        "tool_calls": _read_reply,
+        "reference_tool_calls": _read_calls,
+        "tools": lru_cache(maxsize=1)(_read_tools),  # most rows have the tools of the row before
+    }
 
-
-def _define(tool_calls: pa.Array, reference_tool_calls: pa.Array, tools: pa.Array, *, underscores: bool) -> Rows:
-    """The definition of the kernel."""
-
-    def match(calls: Any, expected: Any, known: Any) -> float | str:
-        for role, value in (("tool_calls", calls), ("reference_tool_calls", expected), ("tools", known)):
-            if isinstance(value, str):
-                return f"{role}: {value}"
+    def match(*cells: str) -> float | str:
+        row: list[Any] = []
+        for (role, read), cell in zip(readers.items(), cells, strict=True):
+            try:
+                row.append(read(cell))
+            except UnreadableConversation as error:
+                return f"{role}: {error}"
+        calls, expected, known = row
         if problem := too_many(calls, expected):
             return problem
         try:
@@ -100,18 +93,7 @@ def _define(tool_calls: pa.Array, reference_tool_calls: pa.Array, tools: pa.Arra
         except TypeError:
             return "reference_tool_calls: the allowed values of an argument have no form of BFCL"
 
-    columns = (_each(tool_calls, _read_reply), _each(reference_tool_calls, _read_calls), _each(tools, _read_tools))
-    return collect_rows(map(match, *columns))
-
-
-def _each(column: pa.Array, read: Any) -> list[Any]:
-    def read_or_reason(text: str) -> Any:
-        try:
-            return read(text)
-        except UnreadableConversation as error:
-            return str(error)
-
-    return once(read.__name__, (column,), lambda: [read_or_reason(text) for text in column.to_pylist()])
+    return collect_rows(map(match, *(column.to_pylist() for column in columns)))
 
 
 def _read_reply(text: str) -> list[ToolCall]:
@@ -133,37 +115,32 @@ def _read_calls(text: str) -> list[ToolCall]:
 
 def _is_named(item: Any) -> bool:
     """Whether an item is a call in BFCL's form."""
-    if not isinstance(item, dict) or len(item) != 1 or read_call(item) is not None:
+    if not isinstance(item, dict) or len(item) != 1 or not isinstance(next(iter(item.values())), dict):
         return False
-    return isinstance(next(iter(item.values())), dict)
+    return read_call(item) is None
 
 
-def _read_tools(text: str) -> dict[str, Tool]:
-    """The definitions by name, the first of each, in the form of BFCL, OpenAI or Anthropic."""
+def _read_tools(text: str) -> dict[str, dict[str, Any]]:
+    """The schema of each tool's arguments, by name; the first of each, in the form of BFCL, OpenAI or Anthropic."""
     value = parse_json(text)
     items = [_object(item) for item in (value if isinstance(value, list) else [value])]
-    inner = [_object(item.get("function", item)) for item in reversed(items)]
-    return {each["name"]: _read_tool(each) for each in inner if isinstance(each.get("name"), str)}
+    inner = [_object(item.get("function", item)) for item in reversed(items)]  # of several the first is kept
+    named = [each for each in inner if isinstance(each.get("name"), str)]
+    return {each["name"]: _object(each.get("parameters", each.get("input_schema"))) for each in named}
 
 
-def _read_tool(value: Mapping[str, Any]) -> Tool:
-    schema = _object(value.get("parameters", value.get("input_schema")))
-    properties = {name: _object(each) for name, each in _object(schema.get("properties")).items()}
-    types = {name: (_type(each) or object, _type(_object(each.get("items")))) for name, each in properties.items()}
-    required = schema.get("required")
-    return Tool(types, required if isinstance(required, list) else ())
-
-
-def _type(schema: Mapping[str, Any]) -> type | None:
+def _type(schema: dict[str, Any]) -> type | None:
     name = schema.get("type")
     return _TYPES.get(name) if isinstance(name, str) else None
 
 
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
-def _match(calls: list[ToolCall], expected: list[ToolCall], tools: Mapping[str, Tool], *, underscores: bool) -> bool:
+def _match(
+    calls: list[ToolCall], expected: list[ToolCall], tools: dict[str, dict[str, Any]], *, underscores: bool
+) -> bool:
     if len(calls) != len(expected):
         return False
     rest = list(calls)
@@ -173,24 +150,25 @@ def _match(calls: list[ToolCall], expected: list[ToolCall], tools: Mapping[str, 
         if isinstance(allowed.arguments, str):
             raise _Unscored(f"reference_tool_calls: the arguments of {allowed.name!r} are no object")
         name = allowed.name.replace(".", "_") if underscores else allowed.name
-        tool, values = tools[allowed.name], allowed.arguments
-        found = (at for at, call in enumerate(rest) if call.name == name and _is_allowed(call, values, tool))
+        schema, values = tools[allowed.name], allowed.arguments
+        found = (at for at, call in enumerate(rest) if call.name == name and _is_allowed(call, values, schema))
         if (at := next(found, None)) is None:
             return False
         rest.pop(at)
     return True
 
 
-def _is_allowed(call: ToolCall, allowed: Mapping[str, Any], tool: Tool) -> bool:
+def _is_allowed(call: ToolCall, allowed: dict[str, Any], schema: dict[str, Any]) -> bool:
     """Whether each argument is declared and allowed, and none that is needed is missing."""
     values = call.arguments
-    if isinstance(values, str) or any(name not in values for name in tool.required):
+    required, properties = schema.get("required"), _object(schema.get("properties"))
+    if isinstance(values, str) or (isinstance(required, list) and any(name not in values for name in required)):
         return False
     for name, value in values.items():
-        if name not in tool.types or name not in allowed:
+        if name not in properties or name not in allowed:
             return False
-        kind, inner = tool.types[name]
-        choices = allowed[name]
+        declared, choices = _object(properties[name]), allowed[name]
+        kind, inner = _type(declared) or object, _type(_object(declared.get("items")))
         if not isinstance(choices, list):
             raise _Unscored(f"reference_tool_calls: the allowed values of {name!r} are no list")
         if kind is object or (kind is list and inner is None):

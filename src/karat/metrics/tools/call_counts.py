@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -26,7 +25,6 @@ from karat.metrics.tools.calls import (
     pairs,
     specialise_calls,
 )
-from karat.metrics.tools.kernels import complete, count_calls
 
 SOURCE = "ours: matched, predicted and expected calls, each counted once; ToolCallF1 of Ragas counts sets of calls"
 LISTED = ("matched", "missing", "extra")
@@ -146,18 +144,10 @@ def _count(
     *,
     listed: bool = False,
 ) -> Rows:
-    """For each row how much the matched calls are worth, and how many calls are predicted and expected."""
-    columns, define = (predicted, expected), partial(_define, comparison=comparison, order=order, tool=tool)
-    if listed or order == "kept" or not comparison.is_transitive:
-        rows = define(*columns)
-        return rows if listed else replace(rows, details={})
-    return complete(count_calls(columns, comparison.arguments, tool), define, columns)
+    """For each row how much the matched calls are worth, and how many calls are predicted and expected.
 
-
-def _define(
-    predicted: pa.Array, expected: pa.Array, *, comparison: CallComparison, order: str, tool: str | None
-) -> Rows:
-    """The definition of `_count`, with the names of the tools of each row."""
+    If `listed`, the names of the tools come with each row.
+    """
     names: list[tuple[list[str], ...] | None] = []
 
     def count(row: tuple[list[ToolCall], list[ToolCall]] | str) -> tuple[float, int, int] | str:
@@ -179,6 +169,8 @@ def _define(
         return sum(worth[at][other] for at, other in matched), len(mine), len(theirs)
 
     rows = collect_rows(map(count, pairs(predicted, expected, tool, comparison)), 3)
+    if not listed:
+        return rows
     lists = zip(*(each or (None, None, None) for each in names), strict=True)
     columns = (pa.array(each, pa.list_(pa.string())) for each in lists)
     return replace(rows, details=dict(zip(LISTED, columns, strict=True)))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Literal
-
-import numpy as np
-import pyarrow as pa
 
 from karat.core.columns.conversations import ToolCall
 from karat.core.columns.kinds import Messages, Score
 from karat.core.metric.decorator import metric
-from karat.core.metric.rows import Rows, collect_rows
+from karat.core.metric.rows import collect_rows
 from karat.metrics.answers.assignment import assign
 from karat.metrics.tools.calls import (
     NO_CALLS,
@@ -25,7 +21,6 @@ from karat.metrics.tools.calls import (
     pairs,
     specialise_calls,
 )
-from karat.metrics.tools.kernels import complete, count_calls
 
 _EQUAL = 1 - 1e-9
 
@@ -65,19 +60,6 @@ def tool_call_match(
     [1.0]
     """
     comparison = CallComparison(arguments, by_tool or {}, by_argument or {})
-    columns = (fill_calls(tool_calls), reference_tool_calls)
-    define = partial(_define, mode=mode, comparison=comparison, tool=tool)
-    if not (comparison.is_transitive or (mode == "ordered" and comparison.is_plain)):
-        return define(*columns)
-    matched, mine, theirs = count_calls(columns, arguments, tool, ordered=mode == "ordered").T
-    wanted = {"subset": mine, "superset": theirs}.get(mode, np.maximum(mine, theirs))
-    return complete(np.where(np.isnan(matched), np.nan, matched == wanted)[:, None], define, columns)
-
-
-def _define(
-    predicted: pa.Array, expected: pa.Array, *, mode: str, comparison: CallComparison, tool: str | None
-) -> Rows:
-    """The definition of what the kernel counts, for any comparison."""
 
     def match(row: tuple[list[ToolCall], list[ToolCall]] | str) -> float | str:
         if isinstance(row, str):
@@ -94,4 +76,4 @@ def _define(
         matched = sum(equal[at][other] for at, other in assign(equal))
         return float(matched == min(len(mine), len(theirs)))
 
-    return collect_rows(map(match, pairs(predicted, expected, tool, comparison)))
+    return collect_rows(map(match, pairs(fill_calls(tool_calls), reference_tool_calls, tool, comparison)))

@@ -17,7 +17,7 @@ from karat.core.columns.kinds import TEXT
 from karat.core.errors import SpecError
 from karat.core.metric.definition import Definition
 from karat.core.metric.metric import Metric
-from karat.core.metric.rows import find_too_long
+from karat.core.metric.rows import MOST_PAIRS, find_too_long
 from karat.core.metric.score import score_columns
 from karat.core.metric.spec import parse
 
@@ -87,6 +87,8 @@ def calls_of(messages: Sequence[Message], tool: str | None = None) -> list[ToolC
 
 def too_many(mine: Sequence[ToolCall], theirs: Sequence[ToolCall]) -> str | None:
     """Why the calls of a row are not compared: there are too many pairs."""
+    if len(mine) * len(theirs) * CALLS <= MOST_PAIRS:
+        return None
     reason: str | None = find_too_long(np.array([len(mine)]), np.array([len(theirs)]), "tool calls", CALLS)[0]
     return reason
 
@@ -112,16 +114,6 @@ class CallComparison:
     by_argument: Mapping[str, str] = field(default_factory=dict)
     partial: bool = False
     scored: dict[tuple[str, str, str], float | str] = field(default_factory=dict)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether all arguments of all tools are compared in the same way, as a kernel does."""
-        return not (self.by_tool or self.by_argument or self.partial)
-
-    @property
-    def is_transitive(self) -> bool:
-        """Whether calls that are equal to the same call are equal, so that any way to match them is as good."""
-        return self.is_plain and self.arguments in ("exact", "ignore")
 
     @cached_property
     def _metrics(self) -> dict[str, Metric]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Literal
-
-import pyarrow as pa
 
 from karat.core.columns.conversations import Message, ToolCall, UnreadableConversation, conversations, replies
 from karat.core.columns.kinds import Messages, Score
 from karat.core.metric.decorator import metric
-from karat.core.metric.rows import Rows, collect_rows
+from karat.core.metric.rows import collect_rows
 from karat.metrics.tools.calls import Arguments, ByTool, CallComparison, calls_of, too_many, unreadable_arguments
-from karat.metrics.tools.kernels import complete, match_trajectories
 
 
 @metric(
@@ -43,14 +39,6 @@ def trajectory_match(
     [1.0]
     """
     comparison = CallComparison(arguments, by_tool or {})
-    columns, define = (messages, reference_messages), partial(_define, mode=mode, comparison=comparison)
-    if not comparison.is_plain:
-        return define(*columns)
-    return complete(match_trajectories(columns, mode, arguments), define, columns)
-
-
-def _define(messages: pa.Array, reference_messages: pa.Array, *, mode: str, comparison: CallComparison) -> Rows:
-    """The definition of the kernel, for any comparison."""
 
     def match(
         mine: list[Message] | UnreadableConversation, theirs: list[Message] | UnreadableConversation
