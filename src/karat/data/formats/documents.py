@@ -17,7 +17,8 @@ import pyarrow as pa
 from karat.core.errors import DataError, RowError
 from karat.data.formats.frames import is_by_column, is_by_query, open_frame
 from karat.data.formats.logs.helm import helm_rows, is_helm
-from karat.data.formats.logs.inspect import inspect_rows, is_inspect
+from karat.data.formats.logs.inspect import inspect_document, is_inspect
+from karat.data.formats.logs.mlflow import find_traces, read_trace
 from karat.data.formats.logs.ragas import is_ragas, ragas_rows
 from karat.data.formats.logs.rows import check_rows
 from karat.data.json.explain import explain_errors, reject_duplicates
@@ -77,12 +78,17 @@ def _is_row(document: Any) -> bool:
     """Whether an object is a single row: a tool's, or one with a known column name whose values are not all lists."""
     return (
         isinstance(document, dict)
-        and (any(map(is_known_name, document)) or find_layout(document) is not None)
+        and _names_roles(document)
         and not all(isinstance(value, list) for value in document.values())
         and not is_by_column(document)
         and not is_inspect(document)
         and not any(_rows_at(document, path) for path in _places())
     )
+
+
+def _names_roles(row: dict[str, Any]) -> bool:
+    """Whether an object has a known column name, or those of a known tool."""
+    return any(map(is_known_name, row)) or find_layout(row) is not None
 
 
 def _places() -> dict[str, str]:
@@ -109,7 +115,7 @@ def _read_object(document: Any, name: str, role: str) -> Source:
         return _open_frame(name, document)
     if (log := _read_log(document, name)) is not None:
         return log
-    if all(isinstance(row, dict) and any(map(is_known_name, row)) for row in document.values()):
+    if all(isinstance(row, dict) and _names_roles(row) for row in document.values()):
         return _open_frame(name, [{"id": key, **row} for key, row in document.items()])
     lists = [isinstance(value, list) for value in document.values()]
     if all(lists) and any(map(is_known_name, document)):
@@ -128,9 +134,10 @@ def _read_object(document: Any, name: str, role: str) -> Source:
 def _read_log(document: dict[str, Any], name: str) -> Source | None:
     """The rows of another tool's document, None if it is no such document."""
     logs = (
-        ("Inspect", is_inspect, inspect_rows),
+        ("Inspect", is_inspect, partial(inspect_document, name=name)),
         ("HELM", is_helm, partial(helm_rows, name=name)),
         ("ragas", is_ragas, ragas_rows),
+        ("MLflow", find_traces, lambda document: map(read_trace, find_traces(document))),
     )
     for tool, is_log, rows in logs:
         if is_log(document):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -105,3 +107,13 @@ def unquote(column: pa.Array) -> pa.Array:
     """JSON values as text: strings without quotes and escapes, null for `null`, other values as they are spelled."""
     cells = (json.loads(cell) if cell == "null" or (cell and cell[0] == '"') else cell for cell in column.to_pylist())
     return pa.array(cells, pa.string())
+
+
+def parse_cell(cell: Any) -> Any:
+    """The value of a cell; objects and lists that are JSON, or Python's `repr`, as text."""
+    if not isinstance(cell, str) or cell.lstrip()[:1] not in ("{", "["):
+        return cell
+    with suppress(ValueError, RecursionError):
+        return json.loads(cell)
+    text = from_python(cell)
+    return cell if text is None else json.loads(text)

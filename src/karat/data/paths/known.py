@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from karat.core.columns.arrow import is_text
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError
-from karat.data.json.raw import from_python
+from karat.data.paths.json_text import parse_cell
 from karat.data.paths.nested import add_nested, find_filling, find_nested
 from karat.data.roles import Layout, UnmappedRoleError, find_layout, is_side_of, matches_role, singular
 from karat.data.source import RAW, Source
@@ -90,7 +89,9 @@ def _find_flat(first: Source, role: str, objects: Collection[str]) -> str | None
     for name in objects:
         members = [each for each in first.schema.names if each.startswith(f"{name}.")]
         rows = zip(*(to_python(first.first.column(each)) for each in members), strict=True)
-        cells = [{key[len(name) + 1 :]: _parse(cell) for key, cell in zip(members, row, strict=True)} for row in rows]
+        cells = [
+            {key[len(name) + 1 :]: parse_cell(cell) for key, cell in zip(members, row, strict=True)} for row in rows
+        ]
         if cells:
             return _inside(name_row(first.name, 1), role, name, cells)
     return None
@@ -103,7 +104,7 @@ def _refuse_likelihoods(first: Source, layout: Layout) -> None:
         return
     [batch] = nested.batches()
     cells = {
-        path: [_parse(cell) for cell in to_python(batch.column(path)) if cell not in (None, [])]
+        path: [parse_cell(cell) for cell in to_python(batch.column(path)) if cell not in (None, [])]
         for path in (layout.likelihood, layout.scores, *layout.paths["prediction"])
         if path in batch.schema.names
     }
@@ -172,23 +173,13 @@ def find_inside(source: Source, columns: Mapping[str, str], *, of_text: Collecti
     for role, name in columns.items():
         if name in may_hold:
             file, column = opened.get(name, (source, name))  # the source itself has the columns from paths
-            parsed = [_parse(cell) for cell in to_python(file.first.column(column))]
+            parsed = [parse_cell(cell) for cell in to_python(file.first.column(column))]
             cells = [cell for cell in parsed if cell not in (None, "")]
             row = next((at for at, cell in enumerate(parsed, 1) if cell not in (None, "")), 1)
             path = _inside(name_row(source.name, row), role, name, cells)
             if path not in (name, f"{name}[*]"):  # lists of texts need no path, but in cells of text, see `find_listed`
                 found[role] = path
     return found
-
-
-def _parse(cell: Any) -> Any:
-    """The value of a cell; objects and lists that are JSON, or Python's `repr`, as text."""
-    if not isinstance(cell, str) or cell.lstrip()[:1] not in ("{", "["):
-        return cell
-    with suppress(ValueError, RecursionError):
-        return json.loads(cell)
-    text = from_python(cell)
-    return cell if text is None else json.loads(text)
 
 
 def _inside(where: str, role: str, path: str, values: list[Any], depth: int = 0) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pyarrow as pa
@@ -70,9 +71,20 @@ def test_where_the_gold_is_not_in_the_log_the_scores_of_the_tool_are_named(tmp_p
         karat.score(path, "em")
 
 
+def test_choices_in_cells_of_text_are_read(tmp_path):
+    path = tmp_path / "samples.csv"
+    with path.open("w", newline="") as file:
+        rows = list(lm_eval())
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert karat.score(path, "em").values["em"].value == 0.5
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "json"])
 @pytest.mark.parametrize("marks", ["", "__"])
 @pytest.mark.parametrize("index", [lambda gold: gold, lambda gold: [gold]])
-def test_the_most_likely_choice_of_lighteval_is_its_answer(tmp_path, marks, index):
+def test_the_most_likely_choice_of_lighteval_is_its_answer(tmp_path, marks, index, form):
     rows = [
         {
             f"{marks}doc{marks}": {"query": "Q", "choices": CHOICES, "gold_index": index(gold)},
@@ -85,8 +97,11 @@ def test_the_most_likely_choice_of_lighteval_is_its_answer(tmp_path, marks, inde
         }
         for best, gold in zip(BEST, GOLD, strict=True)
     ]
-    path = tmp_path / "details.parquet"
-    pq.write_table(pa.Table.from_pylist(rows), path)
+    path = tmp_path / f"details.{form}"
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text(json.dumps(rows) if form == "json" else "\n".join(map(json.dumps, rows)))
     result = karat.score(path, ["em", f"column('{marks}metric{marks}.acc')"])
     assert [value.value for value in result.values.values()] == [0.5, 0.5]
     assert result.tools == ("lighteval",)

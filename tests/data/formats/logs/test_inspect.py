@@ -108,3 +108,32 @@ def test_an_archive_with_a_wrong_byte_is_read_or_refused(tmp_path, method):
         path.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
         with suppress(DataError):
             list(open_source(path).batches())
+
+
+def test_of_samples_with_choices_the_prediction_is_the_letter_that_the_scorer_read(tmp_path):
+    samples = [
+        sample(number)
+        | {"target": "A", "choices": ["Paris", "Bern"], "scores": {"choice": {"value": value, "answer": letter}}}
+        for number, (value, letter) in enumerate([("C", "A"), ("I", "B"), ("I", None)])
+    ]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({**HEADER, "samples": samples}))
+    rows = [row for batch in open_source(path).batches() for row in batch.to_pylist()]
+    assert [row["prediction"] for row in rows] == ["A", "B", "Paris"]
+    result = karat.score(path, ["em", "column('value.choice')"])
+    assert [value.value for value in result.values.values()] == pytest.approx([1 / 3, 1 / 3])
+
+
+@pytest.mark.parametrize("more", [{}, {"samples": None}, {"samples": []}])
+def test_a_log_without_samples_says_which_to_score(tmp_path, more):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"version": 2, "status": "success", **HEADER, "results": {}, **more}))
+    with pytest.raises(DataError, match=r"without samples; score one that was written without --no-log-samples"):
+        open_source(path)
+
+
+def test_the_frame_of_samples_says_how_it_gets_the_answers(tmp_path):
+    frame = [{"sample_id": "s", "eval_id": "e", "id": 1, "epoch": 1, "input": "Q", "target": "A", "score_exact": 1.0}]
+    with pytest.raises(DataError, match=r'add SampleColumn\("output", path="output.completion"\)'):
+        karat.score(frame, "em")
+    assert karat.score([{**frame[0], "output": "A"}], "em").values["em"].value == 1.0

@@ -10,7 +10,7 @@ from karat.data.source import Source
 
 def complete_log(source: Source) -> Source:
     """The source; of such a log with the columns that a metric needs."""
-    if is_lighteval(source.schema):
+    if is_lighteval(source):
         return add_golds(source)
     if has_choices(source):
         return add_choices(source)

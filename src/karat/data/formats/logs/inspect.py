@@ -34,6 +34,8 @@ def open_inspect(path: Path, name: str) -> Source:
                 "header.json" if "header.json" in log.namelist() else "_journal/start.json"
             )  # a log that was stopped
             header = json.loads(_read_member(log, file, log.getinfo(start)))
+            if not infos:
+                raise _without_samples(name)
             samples = (json.loads(_read_member(log, file, each)) for each in infos if each.filename.endswith(".json"))
             return open_rows(inspect_rows(header | {"samples": samples}), name, "Inspect")
     except KaratError:
@@ -58,14 +60,30 @@ def _read_member(log: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo) -> byte
 
 def is_inspect(document: Mapping[str, Any]) -> bool:
     """Whether a JSON document is a log of Inspect."""
-    return isinstance(document.get("eval"), dict) and isinstance(document.get("samples"), list)
+    return isinstance(document.get("eval"), dict) and (
+        "samples" in document or {"status", "version"} <= document.keys()
+    )
+
+
+def _without_samples(name: str) -> DataError:
+    remedy = "score one that was written without --no-log-samples and read without header_only"
+    return DataError(f"{name}: a log of Inspect without samples; {remedy}")
+
+
+def inspect_document(document: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """The rows of a log that is one JSON document. Raises `DataError` if it has no samples."""
+    if not document.get("samples"):
+        raise _without_samples(name)
+    return inspect_rows(document)
 
 
 def inspect_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One row per sample and epoch: question, prediction, reference, and each scorer's `score.SCORER`, `value.SCORER`.
+    """One row per sample and epoch: question, prediction, reference, and what each scorer found.
 
-    The former is as it is in the log, the latter a number. Targets lose whitespace at their ends, as Inspect's scorers
-    drop it; the column `sample` has all as it was, but the transcript (`events`, `attachments`).
+    `score.SCORER` is as it is in the log, `value.SCORER` a number, `answer.SCORER` what the scorer took for the answer.
+    Where a sample has choices, the prediction is the letter that the scorers took for the answer. Targets lose
+    whitespace at their ends, as Inspect's scorers drop it; the column `sample` has all as it was, but the transcript
+    (`events`, `attachments`).
 
     >>> sample = {"id": 1, "input": "2+2?", "target": "4", "scores": {"match": {"value": "C"}}}
     >>> [row] = inspect_rows({"eval": {"task": "sums"}, "samples": [sample]})
@@ -75,7 +93,9 @@ def inspect_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     evaluation = document["eval"]
     samples: Iterable[dict[str, Any]] = document["samples"]
     for sample in samples:
-        scores = {scorer: score.get("value") for scorer, score in (sample.get("scores") or {}).items()}
+        scores = sample.get("scores") or {}
+        values = {scorer: score.get("value") for scorer, score in scores.items()}
+        answers = {scorer: score["answer"] for scorer, score in scores.items() if score.get("answer") is not None}
         output = sample.get("output") or {}
         choices = output.get("choices") or [{}]
         yield {
@@ -84,13 +104,22 @@ def inspect_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "id": sample["id"],
             "epoch": sample.get("epoch"),
             "question": _question(sample.get("input")),
-            "prediction": output.get("completion") or _content_text((choices[0].get("message") or {}).get("content")),
+            "prediction": _chosen(sample, answers)
+            or output.get("completion")
+            or _content_text((choices[0].get("message") or {}).get("content")),
             "reference": _target(sample.get("target")),
-            **{f"score.{scorer}": value for scorer, value in scores.items()},
-            **{f"value.{scorer}": _number(value) for scorer, value in scores.items()},
+            **{f"score.{scorer}": value for scorer, value in values.items()},
+            **{f"value.{scorer}": _number(value) for scorer, value in values.items()},
+            **{f"answer.{scorer}": answer for scorer, answer in answers.items()},
             "error": sample.get("error"),
             "sample": json.dumps({key: sample[key] for key in sample if key not in _TRANSCRIPT}, ensure_ascii=False),
         }
+
+
+def _chosen(sample: Mapping[str, Any], answers: Mapping[str, Any]) -> Any:
+    """The letter of the choice that all scorers of a sample with choices took for the answer, if it is one."""
+    taken = set(map(str, answers.values()))
+    return taken.pop() if sample.get("choices") and len(taken) == 1 else None
 
 
 def _number(value: Any) -> float | None:

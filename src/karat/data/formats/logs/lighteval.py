@@ -15,16 +15,17 @@ _DOCS = {"doc": "model_response", "__doc__": "__model_response__"}
 """The columns of samples and of answers, in both spellings of versions from 0.10."""
 
 
-def is_lighteval(schema: pa.Schema) -> bool:
+def is_lighteval(source: Source) -> bool:
     """Whether a table has the columns of lighteval's details, and not yet their golds."""
-    return _find_doc(schema) is not None and "references" not in schema.names
+    doc = _find_doc(source.schema)
+    if doc is None or "references" in source.schema.names:
+        return False
+    docs = [row[doc] for row in records(source.first, (doc,))]
+    return any(isinstance(each, dict) and {"choices", "gold_index"} <= each.keys() for each in docs)
 
 
 def _find_doc(schema: pa.Schema) -> str | None:
-    docs = (doc for doc, answer in _DOCS.items() if {doc, answer}.issubset(schema.names))
-    fields = ((doc, schema.field(doc).type) for doc in docs)
-    needed = {"choices", "gold_index"}
-    return next((doc for doc, kind in fields if pa.types.is_struct(kind) and needed <= {f.name for f in kind}), None)
+    return next((doc for doc, answer in _DOCS.items() if {doc, answer}.issubset(schema.names)), None)
 
 
 def add_golds(source: Source) -> Source:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from karat.data.formats.logs.choices import choose, most_likely
 from karat.data.formats.logs.rows import add_columns, records
+from karat.data.paths.json_text import parse_cell
 from karat.data.source import Source
 
 _COLUMNS = ("arguments", "target", "filtered_resps")
@@ -42,7 +43,7 @@ def _read_row(row: dict[str, Any]) -> tuple[str | None, list[str] | None]:
     if likelihoods := _likelihoods(row):
         choices = list(likelihoods)
         return most_likely(choices, list(likelihoods.values())), _golds(choices, target)
-    answers = row["filtered_resps"]
+    answers = parse_cell(row["filtered_resps"])
     answer = answers[0] if isinstance(answers, list) and answers else None
     return answer if isinstance(answer, str) else None, None if target is None else [str(target)]
 
@@ -53,7 +54,7 @@ def _likelihoods(row: dict[str, Any]) -> dict[str, Any] | None:
     Where all continuations are the same, the choice is the text before them, and `target` does not say which is right.
     Requests without a text before them give the likelihood that mutual information subtracts.
     """
-    pairs, arguments = row["filtered_resps"], row["arguments"]
+    pairs, arguments = parse_cell(row["filtered_resps"]), parse_cell(row["arguments"])
     requests = [[*each.values()] for each in arguments.values()] if isinstance(arguments, dict) else arguments
     if not isinstance(pairs, list) or not isinstance(requests, list) or not len(pairs) == len(requests) > 1:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from karat.data.formats.logs.rows import open_rows, records
@@ -15,21 +15,32 @@ def is_traces(source: Source) -> bool:
     if not {"info", "data"} <= {*source.schema.names}:
         return False
     rows = records(source.first, ("info", "data"))
-    return bool(rows) and all(_is_trace(row["info"], row["data"]) for row in rows)
+    return bool(rows) and all(map(is_trace, rows))
 
 
-def _is_trace(info: Any, data: Any) -> bool:
+def is_trace(document: Mapping[str, Any]) -> bool:
+    """Whether a JSON document is a trace of MLflow."""
+    info, data = document.get("info"), document.get("data")
     has_id = isinstance(info, dict) and not {"trace_id", "request_id"}.isdisjoint(info)
     return has_id and isinstance(data, dict) and "spans" in data
 
 
+def find_traces(document: Mapping[str, Any]) -> list[Any]:
+    """The traces in a JSON document, which is one itself or holds a list `traces`; none in another."""
+    traces = [document] if is_trace(document) else document.get("traces")
+    return (
+        traces if isinstance(traces, list) and all(isinstance(each, dict) and is_trace(each) for each in traces) else []
+    )
+
+
 def open_traces(source: Source) -> Source:
     """Open traces as rows, which `read_trace` gives."""
-    traces = (trace for batch in source.batches() for trace in records(batch, ("info", "data")))
+    names = ("info", "data")
+    traces = (trace for batch in source.batches(names) for trace in records(batch, names))
     return open_rows(map(read_trace, traces), source.name, "MLflow")
 
 
-def read_trace(trace: dict[str, Any]) -> dict[str, Any]:
+def read_trace(trace: Mapping[str, Any]) -> dict[str, Any]:
     """A row for a trace: the input of its root as `request`, its output as `response`, `NAME/value` of each assessment.
 
     `contexts` are the texts that retrievers found, `trace` is all of it as JSON. Of several assessments with one name
@@ -54,7 +65,7 @@ def read_trace(trace: dict[str, Any]) -> dict[str, Any]:
         "response": _attribute(root, "mlflow.spanOutputs", _parse(data.get("response"))),
         **({"contexts": documents} if documents else {}),
         **dict(_assessments(info.get("assessments") or [])),
-        "trace": json.dumps(trace, ensure_ascii=False),
+        "trace": json.dumps(dict(trace), ensure_ascii=False),
     }
 
 

@@ -43,7 +43,7 @@ def open_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Source
     source = open_json_rows(Path(file.name), name, "newline_delimited")
 
     def read(text: frozenset[str], _kept: Any = file) -> Iterator[pa.RecordBatch]:
-        return source.read(text)
+        yield from source.read(text)
 
     return replace(source, read=read, tool=tool)
 
