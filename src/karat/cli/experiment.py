@@ -44,8 +44,7 @@ def experiment(
 
     Its arguments are the columns that its parameters name, or else the row as a dict; it may be async. It returns the
     prediction: text, a list, or a dict of columns. A row whose last attempt raises an error has a null prediction, and
-    the column `error` says why. --concurrency is the most rows at the same time, by default 64, and --timeout
-    is for a call of FUNCTION too.
+    the column `error` says why. --concurrency and --timeout are for calls of FUNCTION too.
 
     \b
     karat experiment task.py:answer --data questions.jsonl -m em -m f1
@@ -58,7 +57,7 @@ def experiment(
     from karat.runs.experiment.experiment import experiment as run_experiment  # noqa: PLC0415
 
     timeout = asking.timeout or 60.0
-    run, resume, concurrency = options["run"], asking.resume, asking.concurrency or 64
+    run, resume, concurrency = options["run"], asking.resume, asking.concurrency
     if resume and run is None:
         raise click.UsageError("--resume continues a run that was stopped: --run NAME says which")
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}

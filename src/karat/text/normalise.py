@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.text.formula import spell_as_math
 
 MARKS = "[⁰¹²³⁴-⁹™℠\\[【\u00ad\u200b\u200e\u200f\u2060\ufeff]"
 """A pattern, for `re` and RE2, that matches every text which `strip_marks` changes."""
@@ -132,6 +131,13 @@ def normalise_triviaqa(text: str) -> str:
     'well known s'
     """
     return drop_words(text.lower().translate(_TRIVIAQA_PUNCTUATION), ARTICLES["en"])
+
+
+def normalise_math(text: str) -> str:
+    """The answer as `karat.text.formula` spells formulas."""
+    from karat.text.formula import spell_as_math  # noqa: PLC0415  (its patterns take long to compile)
+
+    return spell_as_math(text)
 
 
 def normalise_gsm8k(text: str) -> str:
@@ -261,7 +267,7 @@ NORMALIZERS: dict[str, Callable[[str], str]] = {
     "triviaqa": normalise_triviaqa,
     "drop": normalise_drop,
     "gsm8k": normalise_gsm8k,
-    "math": spell_as_math,
+    "math": normalise_math,
     "mlqa": _mlqa("en"),
     **{f"mlqa:{language}": _mlqa(language) for language in ("en", "es", "hi", "vi", "de", "ar", "zh")},
 }

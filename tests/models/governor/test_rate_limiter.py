@@ -61,7 +61,7 @@ def by_trip(endpoint):
 
 
 def test_the_limit_doubles_every_round_trip_until_the_ceiling(virtually):
-    endpoint = Endpoint(RateLimiter(64))
+    endpoint = Endpoint(RateLimiter(64, start=8))
     virtually(calls(endpoint, 300))
     assert by_trip(endpoint)[:5] == [8, 16, 32, 64, 64]
     assert endpoint.most == 64
@@ -72,7 +72,7 @@ def test_a_limit_that_holds_nobody_back_does_not_grow(virtually):
         for _ in range(50):
             await endpoint.call()
 
-    limiter = RateLimiter(64)
+    limiter = RateLimiter(64, start=8)
     virtually(one_by_one(Endpoint(limiter)))
     assert limiter.limit == 8
 
@@ -91,7 +91,7 @@ def test_refusals_of_one_round_trip_halve_the_limit_once(virtually):
             limiter.record_refusal(slot)
             limiter.release(slot)
 
-    limiter = RateLimiter(64)
+    limiter = RateLimiter(64, start=8)
     virtually(refusals())
     assert limiter.limit == 4
 
@@ -104,14 +104,14 @@ def test_after_a_refusal_the_limit_comes_back_fast_to_near_the_trouble_and_then_
         limiter.release(slot)
         await calls(endpoint, 200)
 
-    limiter = RateLimiter(64)
+    limiter = RateLimiter(64, start=8)
     endpoint = Endpoint(limiter)
     virtually(refused())
     assert by_trip(endpoint)[:5] == [16, 28, 29, 30, 31]
 
 
 def test_it_settles_near_what_the_endpoint_bears(virtually):
-    limiter = RateLimiter(256)
+    limiter = RateLimiter(256, start=8)
     endpoint = Endpoint(limiter, bears=40)
     virtually(calls(endpoint, 4000))
     assert endpoint.refusals < 4000 * 0.02
@@ -129,7 +129,7 @@ def test_it_does_not_grow_where_more_calls_only_take_longer(virtually):
             self.limiter.record_reply(slot)
             self.limiter.release(slot)
 
-    limiter = RateLimiter(256)
+    limiter = RateLimiter(256, start=8)
     endpoint = Queueing(limiter)
     endpoint.places = asyncio.Semaphore(8)
     virtually(calls(endpoint, 600))
@@ -146,7 +146,7 @@ def test_retry_after_holds_every_call_back(virtually):
         await asyncio.gather(endpoint.call(), endpoint.call())
         return [when - began for when, _ in endpoint.sent]
 
-    limiter = RateLimiter(64)
+    limiter = RateLimiter(64, start=8)
     endpoint = Endpoint(limiter)
     assert virtually(refused()) == pytest.approx([30, 30])
 
@@ -164,7 +164,7 @@ def test_refusals_in_a_row_hold_longer_each_time_with_jitter(virtually):
         return [after - before for before, after in pairwise(times)]
 
     random.seed(5)
-    limiter = RateLimiter(64)
+    limiter = RateLimiter(64, start=8)
     taken = virtually(pauses())
     trips = [0, 1, 3, 7, 15, 31, 63, 127]
     for pause, most in zip(taken, (min(60, 0.5 * trip) for trip in trips), strict=True):
@@ -174,7 +174,7 @@ def test_refusals_in_a_row_hold_longer_each_time_with_jitter(virtually):
 
 @pytest.mark.parametrize("rpm", [1, 7, 60, 600])
 def test_requests_a_minute_are_never_exceeded_and_are_used(virtually, rpm):
-    endpoint = Endpoint(RateLimiter(64, rpm=rpm), trip=0.3)
+    endpoint = Endpoint(RateLimiter(64, rpm=rpm, start=8), trip=0.3)
     virtually(calls(endpoint, 4 * rpm + 1))
     assert most_in_a_minute(endpoint.sent) == rpm
     assert endpoint.sent[-1][0] < 4 * 63
@@ -185,21 +185,21 @@ def test_tokens_a_minute_are_never_exceeded(virtually):
         rng = random.Random(1)  # noqa: S311
         await asyncio.gather(*(endpoint.call(tokens=rng.randint(10, 300)) for _ in range(400)))
 
-    endpoint = Endpoint(RateLimiter(64, tpm=5_000), trip=0.3)
+    endpoint = Endpoint(RateLimiter(64, tpm=5_000, start=8), trip=0.3)
     virtually(mixed(endpoint))
     most = most_in_a_minute(endpoint.sent, size=lambda each: each[1])
     assert 4_000 < most <= 5_000
 
 
 def test_what_a_call_really_took_makes_place_for_others(virtually):
-    endpoint = Endpoint(RateLimiter(64, tpm=1_000), trip=0.3)
+    endpoint = Endpoint(RateLimiter(64, tpm=1_000, start=8), trip=0.3)
     virtually(calls(endpoint, 40, tokens=500, used=50))
     assert most_in_a_minute(endpoint.sent, size=lambda each: each[1]) <= 1_000
     assert endpoint.sent[-1][0] < 200
 
 
 def test_a_call_larger_than_a_minute_goes_alone(virtually):
-    endpoint = Endpoint(RateLimiter(64, tpm=1_000), trip=0.3)
+    endpoint = Endpoint(RateLimiter(64, tpm=1_000, start=8), trip=0.3)
     virtually(calls(endpoint, 3, tokens=1_500))
     assert [int(when) for when, _ in endpoint.sent] == [0, 61, 122]
 

@@ -76,7 +76,7 @@ def test_the_first_form_that_the_endpoint_accepts_is_found_once(offered):
         assert FORMS[form](body)
 
 
-def test_finding_the_form_costs_two_refusals_however_many_rows_wait():
+def test_calls_find_the_form_side_by_side_and_later_ones_know_it():
     with FakeServer(VERDICT, forms=(), latency=0.01) as server:
         model = OpenAIModel("small", base_url=server.url)
 
@@ -84,7 +84,36 @@ def test_finding_the_form_costs_two_refusals_however_many_rows_wait():
             return await asyncio.gather(*(model(MESSAGES, SCHEMA) for _ in range(32)))
 
         assert {reply.text for reply in asyncio.run(together())} == {SAID}
-        assert server.calls == 32 + 2
+        assert server.calls <= 3 * 32
+        before = server.calls
+        assert {reply.text for reply in asyncio.run(together())} == {SAID}
+        assert server.calls == before + 32
+
+
+def test_a_request_that_is_refused_for_itself_changes_no_form(monkeypatch):
+    """One of two calls at a time is refused in every form, the other is answered in the first."""
+    forms = []
+
+    async def post(_, __, body, ___):
+        await asyncio.sleep(0)
+        forms.append("tool" if "tools" in body else "json_schema" if "response_format" in body else "text")
+        if "bad" in str(body["messages"]):
+            raise EndpointError(400, {}, "this text is not accepted")
+        return Reply(SAID)
+
+    monkeypatch.setattr("karat.models.openai.model.post", post)
+    model = OpenAIModel("small", base_url="http://127.0.0.1:1/v1")
+
+    async def together():
+        bad = [{"role": "user", "content": "bad"}]
+        return await asyncio.gather(model(bad, SCHEMA), model(MESSAGES, SCHEMA), return_exceptions=True)
+
+    refused, answered = asyncio.run(together())
+    assert isinstance(refused, EndpointError)
+    assert answered.text == SAID
+    asyncio.run(model(MESSAGES, SCHEMA))
+    assert forms.count("json_schema") >= 3
+    assert forms[-1] == "json_schema"
 
 
 def test_a_form_asked_for_is_the_only_one_tried():

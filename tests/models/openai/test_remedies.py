@@ -19,7 +19,6 @@ from karat.models.encoders.endpoint import EmbeddingModel
 from karat.models.governor.faults import ModelError, RequestError
 from karat.models.governor.governor import Governor
 from karat.models.governor.retry import RetryPolicy
-from karat.models.openai import client, model
 from karat.models.openai.client import find_endpoint
 from karat.models.openai.model import OpenAIModel
 from karat.models.request import Request
@@ -212,26 +211,6 @@ def test_a_port_that_there_is_not_is_refused_at_once(port):
     with pytest.raises(SpecError, match="expected 1 to 65535") as raised:
         OpenAIModel("small", base_url=f"http://localhost:{port}/v1")
     assert len(str(raised.value)) < 200
-
-
-def test_calls_that_wait_for_the_form_fail_with_the_one_that_cannot_connect(monkeypatch):
-    """Each would wait as long for a connection, one after the other."""
-    tried = []
-
-    async def unreachable(*_):
-        tried.append(1)
-        await asyncio.sleep(0.01)
-        raise client.EndpointUnreachable("no connection")
-
-    monkeypatch.setattr(model, "post", unreachable)
-    judge = OpenAIModel("small", base_url="http://127.0.0.1:1/v1")
-
-    async def all_at_once():
-        return await asyncio.gather(*(judge([], SCHEMA) for _ in range(5)), return_exceptions=True)
-
-    for times in (1, 2):
-        assert all(isinstance(each, client.EndpointUnreachable) for each in asyncio.run(all_at_once()))
-        assert len(tried) == times
 
 
 def test_embeddings_and_batches_say_it_too():

@@ -61,7 +61,10 @@ _OPTIONS = [
     option("--reasoning-effort", metavar="LEVEL", help="Such as low, where the model thinks."),
     option("--extra-body", callback=_members, metavar="JSON", help="Further members of each request."),
     option("--timeout", type=_ABOVE_0, metavar="SECONDS", help="The longest time a call may take; default: 60."),
-    option("--concurrency", type=click.IntRange(1, 10_000), metavar="MAX", help="The most calls at the same time."),
+    option(
+        "--concurrency", type=click.IntRange(1, 10_000), metavar="N",
+        help="Calls at a time; default: 8, and up to 64 as they succeed.",
+    ),
     option("--rpm", type=Whole(min=1), metavar="N", help="Requests a minute."),
     option("--tpm", type=Whole(min=1), metavar="N", help="Tokens a minute."),
     option("--budget", type=_ABOVE_0, metavar="USD", help="A hard cap, retries included."),
@@ -71,7 +74,7 @@ _OPTIONS = [
     click.option("--resume", is_flag=True, help="Continue a --run that was stopped, with its calls and caps."),
     option("--dry-run", is_flag=True, help="Print the calls and their cost; send none."),
     option("--no-cache", is_flag=True, help="Neither use cached replies nor cache any."),
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -71,8 +71,9 @@ def _own_limit(model: Model, name: str) -> float | None:
 class Governor:
     """Sends requests to models: as many at a time as an endpoint accepts, each until it is answered, within hard caps.
 
-    `concurrency` is the most calls at a time to one model of one endpoint, and the most rows in progress; `rpm` and
-    `tpm` its requests and tokens a minute. A request with transient errors is sent up to `attempts` times; three times
+    `concurrency` is how many calls there are at a time to one model of one endpoint, fewer after it refused some, and
+    the most rows in progress; by default 8, and up to 64 while the latency holds. `rpm` and `tpm` are its requests and
+    tokens a minute. A request with transient errors is sent up to `attempts` times; three times
     if there never was a connection, and then the run stops. Each call may take `timeout` seconds (60), a request with
     its pauses `row_timeout` (without waiting for the rate limit). A model may have a `timeout` and `rpm` of its own.
     A run stops where no request gets a reply for `row_timeout`, or for two minutes of status 429 if none ever got one;
@@ -96,7 +97,7 @@ class Governor:
     def __init__(
         self,
         *,
-        concurrency: int = 64,
+        concurrency: int | None = None,
         rpm: int | None = None,
         tpm: int | None = None,
         attempts: int = 6,
@@ -120,7 +121,7 @@ class Governor:
         self.permits: Permits
         self.permits = self.local = LocalPermits(self.limits, store, run)
         self.totals = self.local.totals
-        self._concurrency, self._progress, self._report = concurrency, progress, report
+        self._concurrency, self._progress, self._report = self.limits.most, progress, report
         self._retries = RetryPolicy(attempts, unreachable_attempts=3)
         self._timeout, self._row_timeout = timeout, max(row_timeout, timeout or 0.0)
         self._endpoints: dict[Hashable, EndpointState] = {}

@@ -16,12 +16,14 @@ from karat.models.governor.rate_limiter import RateLimiter, Slot
 from karat.models.reply_cache import ReplyCache, run_within
 from karat.models.request import Reply
 
+START, MOST = 8, 64  # calls at a time, at first and at most, where no number of them is asked for
+
 
 @dataclass(frozen=True)
 class Limits:
     """What all calls of a run keep to: see `Governor`. Raises `SpecError` for numbers below 1 and negative prices."""
 
-    concurrency: int = 64
+    concurrency: int | None = None
     rpm: int | None = None
     tpm: int | None = None
     budget: float | None = None
@@ -36,6 +38,11 @@ class Limits:
             raise SpecError(f"budget={self.budget!r}: expected USD, at least 0")
         if self.price is not None:
             Price(*self.price)
+
+    @property
+    def most(self) -> int:
+        """The most calls at a time."""
+        return self.concurrency or MOST
 
     @property
     def measured(self) -> bool:
@@ -174,7 +181,8 @@ class LocalPermits:
         """The limits of the model that a call goes to."""
         if (endpoint := self._endpoints.get(call.endpoint)) is None:
             rpm = min((each for each in (self.limits.rpm, call.rpm) if each), default=None)
-            limiter = RateLimiter(self.limits.concurrency, rpm, self.limits.tpm)
+            start = START if self.limits.concurrency is None else None
+            limiter = RateLimiter(self.limits.most, rpm, self.limits.tpm, start=start)
             endpoint = self._endpoints[call.endpoint] = EndpointLimits(limiter)
             if self.limits.budget is not None and self._price is None:
                 limiter.limit = 1  # the first reply shows what a call costs

@@ -11,7 +11,6 @@ from statistics import median
 
 from karat.core.errors import KaratError
 
-START = 8  # calls at a time before the first reply
 MINUTE = 61.0  # seconds; one more than a minute, because calls arrive with varying delay
 SHORT_LATENCY = 0.05  # seconds; differences below it are noise
 LONGEST_PAUSE = 60.0  # seconds, if the endpoint sends no Retry-After
@@ -28,16 +27,18 @@ class Slot:
 class RateLimiter:
     """The calls to one model of one endpoint: first come, first served, at most `limit` at a time.
 
-    `limit` starts at 8 and doubles every round trip until the first refusal or slow-down, later up to seven eighths of
-    the limit at that time; then it grows by one a round trip. It grows only up to `concurrency`, while calls wait for
-    it, and while the median latency is below twice the lowest recent one. A refusal halves it, once a round trip.
-    Retry-After delays all calls; so do consecutive refusals without it, the second one by a round trip and each later
-    one by twice as long, with jitter. `rpm` and `tpm` are the most requests and tokens in any minute; a call of more
-    tokens than `tpm` gets a minute of its own.
+    `limit` begins at `start`, by default `concurrency`, and doubles every round trip until the first refusal or
+    slow-down, later up to seven eighths of the limit at that time; then it grows by one a round trip. It grows only up
+    to `concurrency`, while calls wait for it, and while the median latency is below twice the lowest recent one. A
+    refusal halves it, once a round trip. Retry-After delays all calls; so do consecutive refusals without it, the
+    second one by a round trip and each later one by twice as long, with jitter. `rpm` and `tpm` are the most requests
+    and tokens in any minute; a call of more tokens than `tpm` gets a minute of its own.
     """
 
-    def __init__(self, concurrency: int, rpm: int | None = None, tpm: int | None = None) -> None:
-        self.concurrency, self.limit, self.active = concurrency, min(START, concurrency), 0
+    def __init__(
+        self, concurrency: int, rpm: int | None = None, tpm: int | None = None, *, start: int | None = None
+    ) -> None:
+        self.concurrency, self.limit, self.active = concurrency, min(start or concurrency, concurrency), 0
         self.proven = False  # whether the endpoint has ever replied
         self._rpm, self._tpm = inf if rpm is None else rpm, inf if tpm is None else tpm
         self._minute: deque[Slot] | None = None if rpm is None and tpm is None else deque()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import warnings
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from karat.core.errors import SpecError, did_you_mean
-from karat.models.openai.client import EndpointError, EndpointUnreachable, find_endpoint, post
+from karat.models.openai.client import EndpointError, find_endpoint, post
 from karat.models.openai.remedies import remedies
 from karat.models.openai.unsupported import OTHER_NAMES, apply, describe, find_refused
 from karat.models.request import CUT_OFF, NOTHING, REFUSED, ChatMessage, Reply, Schema
@@ -26,8 +25,8 @@ class OpenAIModel:
     """The model `name` at `base_url` (`$OPENAI_BASE_URL`, else OpenAI's), used with `api_key` (`$OPENAI_API_KEY`).
 
     `structured` is the form in which a reply must match a schema: `"json_schema"`, the response format; `"tool"`, the
-    call of a tool; `"text"`, an instruction in words; `"auto"`, the first of these that the endpoint accepts. Until it
-    is found, calls are sent one at a time, so that finding it costs at most two refused requests, which are free.
+    call of a tool; `"text"`, an instruction in words; `"auto"`, the first of these that the endpoint accepts. Each of
+    the calls that are sent before it is known finds it by itself, with at most two refused requests, which are free.
 
     A call raises `EndpointError` for an HTTP error status, `EndpointConnectionError` without a complete reply, and
     `UnreadableReply`; the key is in none of them, and no request is repeated. An endpoint of your own needs no key.
@@ -46,9 +45,7 @@ class OpenAIModel:
         self.address = find_endpoint(name, base_url, api_key)
         self.name, self.endpoint = name, self.address.url
         self._form = None if structured == "auto" else structured
-        self._unreachable: EndpointUnreachable | None = None
         self._changes: dict[str, str | None] = {}
-        self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, base_url={self.endpoint!r})"
@@ -59,12 +56,7 @@ class OpenAIModel:
         """Send one request. `settings` (temperature, seed, max_tokens) become members of its body, except None."""
         async with remedies(self.address, self.name):
             if schema is not None and self._form is None:
-                before = self._unreachable
-                async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-                    if self._unreachable not in (None, before):
-                        raise self._unreachable  # of the call for which this one has waited
-                    if self._form is None:
-                        return await self._find_form(self.body(messages, None, settings), schema)
+                return await self._find_form(self.body(messages, None, settings), schema)
             return await self._send(self.body(messages, schema, settings))
 
     def body(
@@ -80,20 +72,24 @@ class OpenAIModel:
         return apply(self._changes, body)
 
     async def _find_form(self, body: dict[str, Any], schema: Schema) -> Reply:
-        """The reply in the first form that the endpoint accepts; later requests use this form."""
-        for form in FORMS:
+        """The reply in the first form that the endpoint accepts; later requests use this form.
+
+        Another call may find it meanwhile: then that is the only form left to try, and a request that was refused in it
+        is refused for another reason.
+        """
+        tried = list[str]()
+        while True:
+            form = self._form or FORMS[len(tried)]
             try:
                 reply = await self._send(add_schema(body, schema, form))
             except EndpointError as error:
-                if form == FORMS[-1] or error.status_code not in {400, 404, 422} or error.code in UNRELATED_CODES:
+                tried.append(form)
+                unrelated = error.status_code not in {400, 404, 422} or error.code in UNRELATED_CODES
+                if unrelated or self._form in tried or len(tried) == len(FORMS):
                     raise
-            except EndpointUnreachable as error:
-                self._unreachable = error
-                raise
             else:
-                self._form = form
-                break
-        return reply
+                self._form = self._form or form
+                return reply
 
     async def _send(self, body: dict[str, Any]) -> Reply:
         """The reply; a setting that the endpoint refuses is left out from then on, or sent by its other name."""

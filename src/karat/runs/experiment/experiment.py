@@ -48,7 +48,7 @@ def experiment(
     seed: int = 0,
     run: str | None = None,
     resume: bool = False,
-    concurrency: int = 64,
+    concurrency: int | None = None,
     repetitions: int = 1,
     timeout: float = 60.0,
     attempts: int = 6,
@@ -58,8 +58,8 @@ def experiment(
 
     `task`: a function, or `FILE.py:FUNCTION`. It gets the columns that are named as its parameters; a function whose
     only parameter has another name gets the whole row, a dict. It returns the prediction: text, a list, None, or a dict
-    of columns (`prediction`, `contexts`, …). It may be async; other functions run in threads. At most `concurrency`
-    rows run at a time, fewer while the task is slow or refuses.
+    of columns (`prediction`, `contexts`, …). It may be async; other functions run in threads. `concurrency` rows
+    run at a time, fewer where the task refuses some; by default 8, and up to 64 while it is not slower.
 
     Each call may take `timeout` seconds. After an error that may pass (a time-out, a lost connection, HTTP 429 or 5xx)
     it is repeated, up to `attempts` calls, with pauses. If the last call fails, the prediction of the row is null, the

@@ -90,7 +90,7 @@ async def _gather(
 ) -> list[Row | None]:
     rows: list[Row | None] = [None] * len(records)
     governor = getattr(getattr(evaluator, "llm", None), "governor", None)
-    concurrency = procedure.concurrency or (governor.limits.concurrency if governor else CONCURRENCY)
+    concurrency = procedure.concurrency or (governor.limits.most if governor else CONCURRENCY)
 
     async def work(number: int) -> None:
         row = rows[number] = await _attempt_async(evaluator, records[number], procedure.retries)

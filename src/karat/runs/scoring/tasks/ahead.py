@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -28,13 +28,12 @@ def upload_ahead(
     """
     judges: dict[BatchGovernor, list[Metric]] = {}
     if asking := [metric for metric in metrics if metric.judge is not None]:
-        from karat.models.batch.governor import BatchGovernor  # noqa: PLC0415  (only for judges)
-        from karat.models.context import current_models  # noqa: PLC0415
+        from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
 
         for judge in asking:
             governor = judge.definition.governor or current_models().governor
-            if isinstance(governor, BatchGovernor):
-                judges.setdefault(governor, []).append(judge)
+            if hasattr(governor, "upload_ahead"):
+                judges.setdefault(cast("BatchGovernor", governor), []).append(judge)
 
     def collect(chosen: Sequence[Metric]) -> None:
         for columns in batches():
