@@ -17,9 +17,9 @@ from karat.data.source import Part
 from karat.engines.worker import score_packed_part
 from karat.models.context import current_models, use_governor
 from karat.models.event_loop import run_coroutine
+from karat.models.governor.budget import Limits
 from karat.models.governor.governor import Governor
 from karat.models.governor.leases import LEASE, LeasedPermits, LeaseReply, LeaseRequest, Lender
-from karat.models.governor.permits import Limits
 from karat.models.reply_cache import run_within
 from karat.runs.scoring.tasks.engine import Failed
 from karat.runs.store.parts import Done

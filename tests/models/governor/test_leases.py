@@ -6,10 +6,11 @@ import itertools
 import pytest
 
 from karat.core.errors import DataError
+from karat.models.governor.budget import Limits
 from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
 from karat.models.governor.leases import LeasedPermits, Lender
-from karat.models.governor.permits import Call, Limits
+from karat.models.governor.permits import Call
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply, Request
 

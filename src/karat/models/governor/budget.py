@@ -1,4 +1,4 @@
-"""Hard caps on the calls and the cost of a run, exact under concurrency, and the estimates they need."""
+"""The limits of a run, its hard caps on calls and cost, exact under concurrency, and the estimates they need."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from karat.models.request import Reply, Request
 BYTES_PER_TOKEN = 3  # of UTF-8: too few for English, about right for other scripts
 MESSAGE_TOKENS = 8  # roles and separators
 DEFAULT_OUTPUT = 1024  # tokens, before the first reply
+START, MOST = 8, 64  # calls at a time, at first and at most, where no number of them is asked for
 BATCH_PRICE = 0.5  # in a batch, of the price of a request that is sent by itself
 
 
@@ -35,6 +36,42 @@ class Price:
         1.5
         """
         return (self.input * input_tokens + self.output * output_tokens) / 1_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What all calls of a run keep to: see `Governor`. Raises `SpecError` for numbers below 1 and negative prices."""
+
+    concurrency: int | None = None
+    rpm: int | None = None
+    tpm: int | None = None
+    budget: float | None = None
+    max_calls: int | None = None
+    price: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for name, number in {"concurrency": self.concurrency, "rpm": self.rpm, "tpm": self.tpm}.items():
+            if number is not None and number < 1:
+                raise SpecError(f"{name}={number!r}: expected a whole number from 1")
+        if self.budget is not None and not self.budget >= 0:
+            raise SpecError(f"budget={self.budget!r}: expected USD, at least 0")
+        if self.price is not None:
+            Price(*self.price)
+
+    @property
+    def most(self) -> int:
+        """The most calls at a time."""
+        return self.concurrency or MOST
+
+    @property
+    def start(self) -> int:
+        """The most calls at a time before the first reply."""
+        return self.concurrency or START
+
+    @property
+    def measured(self) -> bool:
+        """Whether the tokens of a call matter."""
+        return self.tpm is not None or self.budget is not None or self.price is not None
 
 
 def estimate_tokens(text: str) -> int:

@@ -12,10 +12,10 @@ from typing import TypeVar
 from karat.core.context import current_context
 from karat.core.errors import KaratError, SpecError
 from karat.models.event_loop import run_coroutine
-from karat.models.governor.budget import estimate_prompt_tokens, output_limit
+from karat.models.governor.budget import Limits, estimate_prompt_tokens, output_limit
 from karat.models.governor.call_spans import count_cached, record_outcome, trace_call
 from karat.models.governor.faults import MORE_TIME, Fault, ModelError, RequestError, classify
-from karat.models.governor.permits import Call, Limits, LocalPermits, Permit, Permits
+from karat.models.governor.permits import Call, LocalPermits, Permit, Permits
 from karat.models.governor.readings import Readings, describe_unread
 from karat.models.governor.retry import RetryPolicy, retry
 from karat.models.governor.silence import Silence
@@ -71,13 +71,12 @@ def _own_limit(model: Model, name: str) -> float | None:
 class Governor:
     """Sends requests to models: as many at a time as an endpoint accepts, each until it is answered, within hard caps.
 
-    `concurrency` is how many calls there are at a time to one model of one endpoint, fewer after it refused some, and
-    the most rows in progress; by default 8, and up to 64 while the latency holds. `rpm` and `tpm` are its requests and
-    tokens a minute. A request with transient errors is sent up to `attempts` times; three times
-    if there never was a connection, and then the run stops. Each call may take `timeout` seconds (60), a request with
-    its pauses `row_timeout` (without waiting for the rate limit). A model may have a `timeout` and `rpm` of its own.
-    A run stops where no request gets a reply for `row_timeout`, or for two minutes of status 429 if none ever got one;
-    meanwhile, first after ten seconds, `report` is called with a line about it.
+    `concurrency` calls are sent at a time to one model of one endpoint, fewer after it refused some; by default 8, and
+    up to 64 while the latency holds. As many rows are in progress. `rpm` and `tpm` are requests and tokens a minute. A
+    request with transient errors is sent up to `attempts` times; three times if there never was a connection, and then
+    the run stops. Each call may take `timeout` seconds (60), a request with its pauses `row_timeout` (without waiting
+    for the rate limit). A model may have a `timeout` and `rpm` of its own. A run stops where no request gets a reply
+    for `row_timeout`, or two minutes of status 429 if none ever did; after ten seconds `report` gets a line about it.
 
     `max_calls` and `budget` (USD) are never exceeded, including retries and running calls. The cost of a call is what
     the endpoint reports, or follows from `price`: USD per million input and output tokens. Before the call it is

@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeAlias
 from uuid import uuid4
 
 from karat.core.errors import DataError
-from karat.models.governor.budget import CallCounts
+from karat.models.governor.budget import CallCounts, Limits
 from karat.models.governor.faults import Fault
-from karat.models.governor.permits import Call, Limits, LocalPermits, Permit
+from karat.models.governor.permits import Call, LocalPermits, Permit
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply
 

@@ -9,45 +9,11 @@ from itertools import count
 from typing import Protocol
 
 from karat.core.context import current_context
-from karat.core.errors import SpecError
-from karat.models.governor.budget import BATCH_PRICE, CallCounts, Caps, Price, Usage
+from karat.models.governor.budget import BATCH_PRICE, CallCounts, Caps, Limits, Price, Usage
 from karat.models.governor.faults import Fault
 from karat.models.governor.rate_limiter import RateLimiter, Slot
 from karat.models.reply_cache import ReplyCache, run_within
 from karat.models.request import Reply
-
-START, MOST = 8, 64  # calls at a time, at first and at most, where no number of them is asked for
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What all calls of a run keep to: see `Governor`. Raises `SpecError` for numbers below 1 and negative prices."""
-
-    concurrency: int | None = None
-    rpm: int | None = None
-    tpm: int | None = None
-    budget: float | None = None
-    max_calls: int | None = None
-    price: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        for name, number in {"concurrency": self.concurrency, "rpm": self.rpm, "tpm": self.tpm}.items():
-            if number is not None and number < 1:
-                raise SpecError(f"{name}={number!r}: expected a whole number from 1")
-        if self.budget is not None and not self.budget >= 0:
-            raise SpecError(f"budget={self.budget!r}: expected USD, at least 0")
-        if self.price is not None:
-            Price(*self.price)
-
-    @property
-    def most(self) -> int:
-        """The most calls at a time."""
-        return self.concurrency or MOST
-
-    @property
-    def measured(self) -> bool:
-        """Whether the tokens of a call matter."""
-        return self.tpm is not None or self.budget is not None or self.price is not None
 
 
 @dataclass(frozen=True)
@@ -181,8 +147,7 @@ class LocalPermits:
         """The limits of the model that a call goes to."""
         if (endpoint := self._endpoints.get(call.endpoint)) is None:
             rpm = min((each for each in (self.limits.rpm, call.rpm) if each), default=None)
-            start = START if self.limits.concurrency is None else None
-            limiter = RateLimiter(self.limits.most, rpm, self.limits.tpm, start=start)
+            limiter = RateLimiter(self.limits.most, rpm, self.limits.tpm, start=self.limits.start)
             endpoint = self._endpoints[call.endpoint] = EndpointLimits(limiter)
             if self.limits.budget is not None and self._price is None:
                 limiter.limit = 1  # the first reply shows what a call costs
