@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
+    """A finder of modules; the class for them, in `importlib.abc`, takes long to import."""
+
     def find_spec(self, name: str, _path: Sequence[str] | None, _target: Any = None) -> None:
         if name == "pandas":
             raise ModuleNotFoundError(name)

@@ -15,9 +15,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.runs.columns.lengths import Lengths, find_cautions, list_cautions
 from karat.runs.store.manifest import StoredClusters, StoredGroup, StoredJoin, StoredLabels, StoredMetric, StoredValues
-from karat.runs.table.document import make_frame
 from karat.runs.table.figure import draw
-from karat.runs.table.notebook import show_tables
 from karat.runs.table.table import Table
 from karat.runs.table.value_table import MetricValue, value_document, value_table, value_tables
 from karat.stats.value import Value, format_value
@@ -164,6 +162,8 @@ class Result:
         >>> karat.score([{"prediction": "a", "gold": "a"}], "em").to_frame()[["metric", "value", "n"]].values.tolist()
         [['exact_match', 1.0, 1]]
         """
+        from karat.runs.table.document import make_frame  # noqa: PLC0415  (heavy)
+
         return make_frame([each.as_row() for each in self._each()], "Result.to_frame")
 
     def save(self, path: str | Path, *, percent: bool = False, plus_minus: bool = False) -> None:
@@ -228,6 +228,8 @@ class Result:
             notes += [
                 f"{spec}: {reason} in {count} of {self.n} rows" for reason, count in list(reasons.items())[:_REASONS]
             ]
+        from karat.runs.table.notebook import show_tables  # noqa: PLC0415  (heavy)
+
         return show_tables(f"{self.n} rows", self.tables(), [*list_cautions(self.cautions), *notes])
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from karat.runs.columns.lengths import list_cautions
-from karat.runs.table.document import Document
-from karat.runs.table.notebook import show_tables
 from karat.runs.table.table import Column, Row, Table, spell_estimate, spell_range
 from karat.stats.aggregate import Bounds, points
 from karat.stats.corrected.value import Corrected
 from karat.stats.value import Value
+
+if TYPE_CHECKING:
+    from karat.runs.table.document import Document
 
 
 @dataclass(frozen=True)
@@ -93,5 +94,8 @@ def value_document(
     table: Table, values: Sequence[MetricValue], confidence: float, content: Mapping[str, Any]
 ) -> Document:
     """The values as a document; `table` is for Markdown and LaTeX, `content` for JSON."""
+    from karat.runs.table.document import Document  # noqa: PLC0415  (only where figures are written to a file)
+    from karat.runs.table.notebook import show_tables  # noqa: PLC0415
+
     html = show_tables(table.caption, value_tables(values, confidence), table.notes)
     return Document(table, html, content, [each.as_row() for each in values])
