@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +98,12 @@ def _places() -> dict[str, str]:
 
 
 def _rows_at(document: Any, path: str) -> list[dict[str, Any]]:
-    """The rows at a path in a document: a list of objects; empty if there is none."""
+    """The rows at a path in a document, a list of objects, or those of all members (`*`); empty if there are none."""
     for key in path.split("."):
-        document = document.get(key) if isinstance(document, dict) else None
+        if not isinstance(document, dict):
+            return []
+        lists = (each for each in document.values() if isinstance(each, list))
+        document = list(chain.from_iterable(lists)) if key == "*" else document.get(key)
     is_rows = isinstance(document, list) and document and all(isinstance(row, dict) for row in document)
     return document if is_rows else []
 

@@ -137,6 +137,18 @@ def test_the_expected_value_of_each_row_is_looked_for_in_that_row(tmp_path, form
     assert result.mapping["reference"].split("|")[:2] == ["vars.expected", "testCase.assert[type=equals].value"]
 
 
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_an_assertion_that_is_a_template_stands_for_a_variable(tmp_path, form):
+    rows = list(promptfoo(["a"], 1, 1))
+    for row, gold in zip(rows, GOLD, strict=True):
+        row["testCase"] |= {"assert": [{"type": "equals", "value": "{{ city }}"}]}
+        row["vars"] |= {"city": gold}
+    assert karat.score(written(tmp_path, rows, form), "em").values["em"].value == 1.0
+    rows[0]["testCase"] |= {"assert": [{"type": "equals", "value": "{{ city }}!"}]}
+    value = karat.score(written(tmp_path, rows, form), "em").values["em"]
+    assert (value.n, value.scored, value.value) == (4, 3, 1.0)
+
+
 @pytest.mark.parametrize(("rows", "n"), [(inspect_like, 8), (lambda: lm_eval(["none"]), 4)])
 def test_repeats_of_one_system_are_one_system(rows, n):
     assert karat.score(list(rows()), "em").n == n

@@ -25,14 +25,43 @@ STATE = {
     "output_mapping": {"B": "4"},
 }
 QA = {"id": "1", "question": "2+2?", "answers": [{"text": "4"}], "is_impossible": False}
+TEST = {"assert": [{"type": "equals", "value": "{{a}}"}]}
 DOCUMENTS = {
     "Inspect": {"eval": {"task": "sums"}, "samples": [SAMPLE]},
     "HELM": {"adapter_spec": {"model": "m"}, "request_states": [STATE]},
     "ragas": {"helpfulness": [{"metric_input": {"response": "4"}, "metric_output": 1, "is_accepted": True}]},
     "SQuAD": {"data": [{"title": "t", "paragraphs": [{"context": "c", "qas": [QA]}]}]},
+    "MLflow": {
+        "info": {"trace_id": "t", "assessments": [{"assessment_name": "em", "feedback": {"value": 1}}]},
+        "data": {
+            "spans": [
+                {"parent_span_id": None, "attributes": {"mlflow.spanInputs": "{}", "mlflow.spanType": '"RETRIEVER"'}}
+            ]
+        },
+    },
+    "lm-evaluation-harness": {
+        "samples": {
+            "qa": [
+                {"doc_id": 0, "target": "1", "arguments": [["Q", " a"], ["Q", " b"]], "resps": []}
+                | {"filtered_resps": [["-1.0", "False"], ["-2.0", "True"]]}
+            ]
+        }
+    },
+    "lighteval": {
+        "rows": [
+            {
+                "doc": {"choices": ["a", "b"], "gold_index": [1]},
+                "model_response": {"text": [], "logprobs": [-1.0, -2.0]},
+            }
+        ]
+    },
     "pandas": {"columns": ["id", "answer"], "data": [["1", "4"]]},
     "promptfoo": {
-        "results": {"results": [{"promptIdx": 0, "testIdx": 0, "testCase": {}, "response": {"output": "4"}}]}
+        "results": {
+            "results": [
+                {"promptIdx": 0, "testIdx": 0, "testCase": TEST, "vars": {"a": "4"}, "response": {"output": "4"}}
+            ]
+        }
     },
 }
 EVENTS = [

@@ -40,16 +40,16 @@ def add_choices(source: Source) -> Source:
 
 def _read_row(row: dict[str, Any]) -> tuple[str | None, list[str] | None]:
     target = row["target"]
-    if likelihoods := _likelihoods(row):
-        choices = list(likelihoods)
-        return most_likely(choices, list(likelihoods.values())), _golds(choices, target)
+    if found := _likelihoods(row):
+        choices, likelihoods = found
+        return most_likely(choices, likelihoods), _golds(choices, target)
     answers = parse_cell(row["filtered_resps"])
     answer = answers[0] if isinstance(answers, list) and answers else None
     return answer if isinstance(answer, str) else None, None if target is None else [str(target)]
 
 
-def _likelihoods(row: dict[str, Any]) -> dict[str, Any] | None:
-    """The log-likelihood of each choice by its text; None for a row that asked for something else.
+def _likelihoods(row: dict[str, Any]) -> tuple[list[str], list[Any]] | None:
+    """The texts of the choices, and their log-likelihoods; None for a row that asked for something else.
 
     Where all continuations are the same, the choice is the text before them, and `target` does not say which is right.
     Requests without a text before them give the likelihood that mutual information subtracts.
@@ -65,7 +65,7 @@ def _likelihoods(row: dict[str, Any]) -> dict[str, Any] | None:
             pairs = [pair for pair, (before, _) in zip(pairs, requests, strict=True) if before]
             requests = [request for request in requests if request[0]]
         texts = [after.strip() for _, after in requests]
-        return dict(zip(texts, (pair[0] for pair in pairs), strict=True)) if len({*texts}) == len(texts) > 1 else None
+        return (texts, [pair[0] for pair in pairs]) if len({*texts}) > 1 else None
     return None
 
 

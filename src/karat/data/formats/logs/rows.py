@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -16,10 +16,14 @@ from karat.data.json.reader import open_json_rows
 from karat.data.source import RAW, Source
 from karat.data.storage.files import TemporaryFile
 
+T = TypeVar("T")
 
-def check_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Iterator[Mapping[str, Any]]:
-    """The same rows, read from a log of a tool; `RowError` for one that is not as the tool writes it."""
-    row = 1
+
+def check_rows(rows: Iterable[T], name: str, tool: str, row: int = 1) -> Iterator[T]:
+    """The same rows, read from a log of a tool; `RowError` for one that is not as the tool writes it.
+
+    `row` is the number of the first.
+    """
     try:
         for each in rows:
             yield each
@@ -71,9 +75,15 @@ def add_columns(
     schema = pa.schema([*source.schema, *types.items()])
 
     def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        done = 0
         for batch in source.read(text - types.keys()):
-            rows = [read_row(row) for row in records(batch, names)]
-            added = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(types.values())]
+            rows = list(check_rows(map(read_row, records(batch, names)), source.name, tool, done + 1))
+            try:
+                added = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(types.values())]
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                place = f"{source.name}, rows {done + 1} to {done + len(batch)}"
+                raise RowError(f"{place}: not as {tool} writes it: {spell_error(error)}") from error
+            done += len(batch)
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
     return replace(source, schema=schema, read=read, parts=(), tool=tool)
