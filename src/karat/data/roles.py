@@ -125,6 +125,7 @@ def find_layout(names: Iterable[str]) -> Layout | None:
     return max(fitting, key=lambda each: (len(each.columns), each.is_log), default=None)
 
 
+_MOST_NEAR = 4
 _SIDE_OF_ROLE: dict[str, Side] = {
     **dict.fromkeys(("prediction", "retrieved", "messages", "tool_calls"), "prediction"),
     **dict.fromkeys(("reference", "relevant", "subtopics", "reference_messages", "reference_tool_calls"), "reference"),
@@ -263,11 +264,12 @@ def _none_fits(role: str, columns: Sequence[str], where: str, *, alone: bool) ->
     names = (role, *ALIASES.get(role, ()))
     unknown = [column for column in columns if not is_known_name(column)]
     near = [column for column in unknown if get_close_matches(singular(column), names, n=1, cutoff=0.8)]
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    near = near[:_MOST_NEAR]
+    hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
     problem = f"{where}no column fits {role!r}{hint}; the columns are {', '.join(columns) or 'none'}"
     second = ". Gold in a second file: --gold FILE --on ID, the column of ids (in Python, gold=, on=)"
     more = second if alone and not near and _SIDE_OF_ROLE.get(role) == "reference" else ""
-    return UnmappedRoleError(problem, role, near[0] if near else "COLUMN", more=more)
+    return UnmappedRoleError(problem, role, *(near or ["COLUMN"]), more=more)
 
 
 def _several_fit(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], where: str) -> ColumnError:

@@ -122,7 +122,7 @@ def _read_object(document: Any, name: str, role: str) -> Source:
     if all(isinstance(row, dict) and _names_roles(row) for row in document.values()):
         return _open_frame(name, [{"id": key, **row} for key, row in document.items()])
     lists = [isinstance(value, list) for value in document.values()]
-    if all(lists) and any(map(is_known_name, document)):
+    if all(lists) and _names_roles(document):
         return _open_frame(name, document)
     if all(isinstance(value, str) for value in document.values()):
         return _by_id(document, pa.string(), role, name)

@@ -78,10 +78,15 @@ def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     for role in wanted.keys() - found.keys():
         if path := _find_flat(first, role, wanted[role]):
             found[role] = path
-    missing = [role for role in ("prediction", "reference") if role in roles and role not in found]
-    if layout.instead and any(not any(matches_role(role, name) for name in names) for role in missing):
+    if layout.instead and any(_lacks(first, role) for role in {"prediction", "reference"} & {*roles} - found.keys()):
         raise ColumnError(f"{source.name}: {layout.tool}: {layout.instead}")
     return found
+
+
+def _lacks(first: Source, role: str) -> bool:
+    """Whether no column has the role by its name, or none with a value."""
+    named = [first.first.column(name) for name in first.schema.names if matches_role(role, name)]
+    return all(map(_is_empty, named))
 
 
 def _find_flat(first: Source, role: str, objects: Collection[str]) -> str | None:

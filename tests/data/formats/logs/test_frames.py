@@ -108,3 +108,45 @@ def test_an_output_of_promptfoo_that_failed_is_null_and_named_metrics_are_column
     assert (second["response"], second["error"]) == ({"output": None}, "rate limit")
     value = karat.score(path, "em").values["em"]
     assert (value.n, value.scored, value.value) == (2, 1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "remedy"),
+    [
+        (
+            "results.json",
+            {"results": {}, "configs": {}, "versions": {}, "n-shot": {}},
+            "score the samples, samples_TASK",
+        ),
+        (
+            "results.json",
+            {"config_general": {}, "results": {}, "versions": {}},
+            "score the details, details/MODEL/TIME",
+        ),
+        ("d.json", {"dataset_name": "d", "model_name": "m", "metrics": [{"name": "acc"}]}, "score the reviews"),
+        ("report.json", {"metrics": ["exact_match"], "score": [0.5]}, "score the answers, detailed_report"),
+        (
+            "p.jsonl",
+            {"index": 0, "model": "m", "model_output": {}, "messages": []},
+            "score the reviews of the same run",
+        ),
+        (
+            "goldens.jsonl",
+            {"actual_output": None, "context": [], "expected_output": "a", "retrieval_context": []},
+            "no answers",
+        ),
+    ],
+)
+def test_files_without_answers_or_gold_say_what_to_score(tmp_path, name, content, remedy):
+    path = tmp_path / name
+    path.write_text(json.dumps(content))
+    with pytest.raises(ColumnError, match=rf"{name}: .*{remedy}"):
+        karat.score(path, "em")
+
+
+def test_of_two_systems_beside_each_other_both_columns_are_named():
+    row = {"question": "Q", "ground_truth_answers": "a", "v1_predicted_answers": "a", "v2_predicted_answers": "b"}
+    with pytest.raises(
+        ColumnError, match="--map prediction=v1_predicted_answers or --map prediction=v2_predicted_answers"
+    ):
+        karat.score([row], "em")
