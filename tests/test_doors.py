@@ -159,7 +159,7 @@ def test_values_are_those_of_scoring_at_every_door(options, scored, tmp_path):
         doors["rank on the page"] = of_ranked(ask_page("/api/rank", *SYSTEMS, **options)["ranked"])
     if "human" not in options:
         doors["rank"] = of_ranked(karat.rank(*SYSTEMS, **options).as_dict())
-        doors["rank --json"] = of_ranked(command("rank", *SYSTEMS, *flags(options)))
+        doors["compare --rank --json"] = of_ranked(command("compare", "--rank", *SYSTEMS, *flags(options)))
     for door, found in doors.items():
         for name, (values, corrected) in found.items():
             assert values == expected[name][0], f"{door}, {name}"
@@ -203,7 +203,7 @@ def test_a_pair_is_the_same_at_every_door(options, scored, tmp_path):
     doors = {
         "compare --json": differences(command("compare", *SYSTEMS, *flags(options))),
         "rank": differences_of_ranked(ranked.as_dict()),
-        "rank --json": differences_of_ranked(command("rank", *SYSTEMS, *flags(options))),
+        "compare --rank --json": differences_of_ranked(command("compare", "--rank", *SYSTEMS, *flags(options))),
         "report": differences(answered["compare"]["compared"]),
     }
     if options in ({}, {"cluster": "page"}):  # the page has no others

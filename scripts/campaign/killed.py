@@ -122,7 +122,7 @@ EXERCISES = {
                             "--concurrency", "4", "-o", "out.{}", "--json"], ["out.{}"], "a"),
     "report": Exercise(["report", "one", "two", "-o", "out.html"], ["out.html"]),
     "compare": Exercise(["compare", "one", "two", "-o", "out.{}"], ["out.{}"]),
-    "rank": Exercise(["rank", "one", "two", "-o", "out.{}"], ["out.{}"]),
+    "compare --rank": Exercise(["compare", "--rank", "one", "two", "-o", "out.{}"], ["out.{}"]),
     "export": Exercise(["runs", "export", "one", "-o", "out.{}"], ["out.{}"]),
     "label --next": Exercise(["label", "one", "--next", "20", "-o", "out.{}"], ["out.{}"], replaces=False),
     "init": Exercise(["init", "folder"], ["folder/karat.sh", "folder/.github/workflows/karat.yml"],

@@ -49,7 +49,7 @@ def test_scores_are_kept_compared_ranked_shown_and_reported(bare, folder):
         assert "0.5000" in done.stdout
     for command in (
         ("compare", "a", "b"),
-        ("rank", "a", "b", "-m", "f1"),
+        ("compare", "a", "b", "--rank", "-m", "f1"),
         ("runs",),
         ("runs", "show", "a"),
         ("show", "a", "--worst", "2"),
@@ -98,7 +98,6 @@ def test_a_metric_of_an_extra_says_what_to_install(bare, folder, arguments):
         "fake-llm",
         "power",
         "compare",
-        "rank",
         "report",
         "runs",
         "show",

@@ -57,7 +57,7 @@ CALLS = [
     ["score", "a.jsonl", "-m", "em", "--human", "labels.csv", "--on", "id"],
     ["compare", "a", "b"],
     ["compare", "a", "b", "--cluster", "group"],
-    ["rank", "a", "b"],
+    ["compare", "a", "b", "--rank"],
     ["report", "a", "-o", "report.html"],
     ["judge", "a", "--human", "labels.csv", "--on", "id", "-m", "em"],
     ["power", "--run", "a", "--difference", "0.1"],

@@ -1,4 +1,4 @@
-"""`karat rank`: what it prints, as tables and as JSON, and which flags go together."""
+"""`karat compare --rank`: what it prints, as tables and as JSON, and which flags go together."""
 
 import json
 
@@ -21,7 +21,7 @@ def files(tmp_path, monkeypatch):
 
 
 def run(*words):
-    return CliRunner().invoke(main, ["rank", *words])
+    return CliRunner().invoke(main, ["compare", "--rank", *words])
 
 
 def test_scored_files_are_ranked_and_pairs_shown(files):
@@ -60,6 +60,8 @@ def test_verdicts_are_ranked(files):
         (["low.csv"], "at least two systems"),
         (["low.csv", "high.csv", "--map", "a=b"], "--map says how verdicts are read"),
         (["low.csv", "--verdicts", "verdicts.csv"], "names the systems itself, found low.csv"),
+        (["low.csv", "high.csv", "--fail-if-worse"], "--fail-if-worse compares each system with A"),
+        (["low.csv", "high.csv", "--label-map", "a=1"], "--label-map says how verdicts are read"),
         (["--verdicts", "verdicts.csv", "-m", "em"], "--metric is of scored rows"),
         (["--verdicts", "verdicts.csv", "--map", "a"], "expected ROLE=COLUMN"),
     ],

@@ -11,13 +11,14 @@ from karat.cli.options.completion import COLUMN, ROWS
 from karat.cli.options.gates import WORSE, fail
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, correction_options
+from karat.cli.options.ranking import RankOptions, rank, rank_options
 from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option, seed_option
 from karat.cli.options.sections import command
 from karat.cli.options.tables import TableFiles, table_options
 
 
 @command()
-@click.argument("systems", type=ROWS, nargs=-1, required=True, metavar="A B [C]...")
+@click.argument("systems", type=ROWS, nargs=-1, metavar="A B [C]...")
 @scored_metric_option
 @click.option("--by", type=COLUMN, help="Also compare for each value of this column.")
 @cluster_option
@@ -35,6 +36,7 @@ from karat.cli.options.tables import TableFiles, table_options
     help=f"Exit with {WORSE} if a system is worse than A in any metric or slice, corrected for all tests (Holm). With "
     "--human the differences corrected by people decide.",
 )  # fmt: skip
+@rank_options
 @correction_options
 @confidence_option("Of the intervals; 1 minus it is the level of the tests.")
 @seed_option("Of the random numbers.")
@@ -43,29 +45,41 @@ def compare(
     *,
     table: TableFiles,
     people: LabelOptions,
+    ranking: RankOptions,
     as_json: bool,
     fail_if_worse: bool,
+    flipped: int,
     **options: Any,
 ) -> None:
-    """Compare systems on the same rows, each with the first, A.
+    """Compare systems on the same rows, each with the first, A; or rank them.
 
     A system is a run, by its name or folder, or a file of scored rows (`karat score -o`). Every metric of every system
-    gets a paired test; p is corrected for all of them (Holm).
+    gets a paired test; p is corrected for all of them (Holm). With --rank every pair of systems is tested: those that
+    share a letter are not separated by the data, and beside its rank each has the ranks that it may really have.
+    --verdicts ranks by verdicts on pairs of answers.
 
     \b
     karat compare before after
     karat compare before after -m token_f1 --by topic --flipped 5
     karat compare before.parquet after.parquet --on question --fail-if-worse
     karat compare before after -o table.tex --percent
+    karat compare runs/* --rank -m token_f1
+    karat compare --verdicts battles.csv --map a=model_a --map b=model_b --cluster question_id
     karat compare before after --human before=labels_a.csv --human after=labels_b.csv --label-map good=1,bad=0
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if len(systems) < 2:
+    if len(systems) < 2 and ranking.verdicts is None:
         raise click.UsageError("expected at least two systems: karat compare A B")
+    if ranking:
+        others = {"--human": people.human, "--fail-if-worse": fail_if_worse, "--flipped": flipped}
+        if asked := [name for name, value in others.items() if value]:
+            raise click.UsageError(f"{asked[0]} compares each system with A: leave --rank away")
+        rank(systems, ranking, table, people.label_map, as_json=as_json, **options)
+        return
     from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)
 
     options["human"] = people.read(systems=systems)
     table.check(*systems)
-    compared = compare_systems(*systems, **options)
+    compared = compare_systems(*systems, flipped=flipped, **options)
     table.write(compared)
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))

@@ -44,8 +44,7 @@ _SECTIONS = {
         "view": "a page on this machine: rows, plots, labels",
     },
     "Decide": {
-        "compare": "is the difference between systems real?",
-        "rank": "the order of many systems, as far as the data supports it",
+        "compare": "is the difference between systems real? --rank: the order of many",
         "power": "how many rows or labels are needed",
     },
     "Labels by people": {

@@ -122,7 +122,10 @@ def test_files_of_data_frames_are_compared_by_the_column_beside_their_index(colu
     printed = run("compare", "sa.csv", "sb.csv", "-m", "column(score)")
     assert f"{N} rows, compared row by row, by {columns[0]}" in printed.stdout
     assert f" {WON[0]}/{WON[1]}/" in printed.stdout
-    assert f"{N} rows, matched by {columns[0]}" in run("rank", "sa.csv", "sb.csv", "-m", "column(score)").stdout
+    assert (
+        f"{N} rows, matched by {columns[0]}"
+        in run("compare", "--rank", "sa.csv", "sb.csv", "-m", "column(score)").stdout
+    )
     drawn = run("label", "sa.csv", "sb.csv", "--next", 5, "--show", "score", "-o", "drawn.csv")
     assert drawn.exit_code == 0, drawn.output
     assert pd.read_csv("drawn.csv").columns[0] == columns[0]

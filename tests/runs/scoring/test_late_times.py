@@ -194,7 +194,7 @@ def commands(rows):
         ["runs", "export", "first", "-o", "x.xml"],
         ["runs", "export", "first", "-o", "x.jsonl"],
         ["runs", "verify", "first"],
-        ["rank", "first", "second", "--on", "x"],
+        ["compare", "--rank", "first", "second", "--on", "x"],
         ["label", "first", "--next", "3", "-o", "labels.csv"],
         ["label", "first", "second", "--next", "3", "--by", "slice", "--slice", "x", "-o", "labels.jsonl"],
         ["power", "--run", "first", "--run", "second", "--difference", "0.1"],

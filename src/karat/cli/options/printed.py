@@ -85,11 +85,10 @@ class CountedRows(JsonObject):
 
 
 PRINTED: Mapping[str, Any] = {
-    "compare": Compared,
+    "compare": Compared | Ranked,
     "experiment": StoredValues,
     "judge": Examination,
     "power": Mapping[str, SampleSize | LabelCount | VarianceComponents | NoSampleSize],
-    "rank": Ranked,
     "runs": KeptRun,
     "runs show": ShownRun,
     "runs verify": Verified,

@@ -53,13 +53,16 @@ def option_group(
     return decorate
 
 
-def map_option(meaning: str) -> Callable[[Command], Command]:
-    """The flag `--map`, as a mapping from roles to columns; `meaning` is its help."""
+def map_option(meaning: str, option: Callable[..., Any] = option) -> Callable[[Command], Command]:
+    """The flag `--map`, as a mapping from roles to columns; `meaning` is its help, `option` makes it."""
 
     def read(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
         return dict(read_pair(text, parameter.opts[0]) for text in texts)
 
-    return option("--map", "map", multiple=True, type=MAPPING, callback=read, help=meaning)
+    made: Callable[[Command], Command] = option(
+        "--map", "map", multiple=True, type=MAPPING, callback=read, help=meaning
+    )
+    return made
 
 
 def confidence_option(meaning: str, default: float | None = 0.95) -> Callable[[Command], Command]:

@@ -62,7 +62,7 @@ def rank_runs(space: Workspace, query: Query) -> dict[str, Any]:
         raise SpecError("runs: at least two are expected")
     chosen: dict[str, Any] = {name: getattr(query, name) for name in ("cluster", "on")}
     chosen["allow_different"] = query.different
-    command = space.command("rank", *map(space.name, runs), **chosen, json=True)
+    command = space.command("compare", *map(space.name, runs), rank=True, **chosen, json=True)
     return {**answer_ranked(space.rank(runs, chosen)), "command": command}
 
 
