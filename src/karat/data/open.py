@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from karat.core.errors import DataError
-from karat.data.formats.logs.complete import complete_log
 from karat.data.roles import Side, is_spans
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address
@@ -27,6 +26,9 @@ from karat.data.storage.validate import name_errors, validate_source
 
 if TYPE_CHECKING:
     from karat.data.spans.source import Spans
+
+_OF_LOGS = {"doc", "__doc__", "doc_id", "testCase", "info"}
+"""Columns of which one is in each log that `complete_log` completes."""
 
 
 def open_source(data: Any, *, where: str | None = None, limit: int | None = None, role: Side = "prediction") -> Source:
@@ -54,7 +56,10 @@ def open_source(data: Any, *, where: str | None = None, limit: int | None = None
         from karat.data.spans.source import open_spans  # noqa: PLC0415
 
         source = open_spans(source)
-    source = complete_log(source)
+    if not _OF_LOGS.isdisjoint(source.schema.names):
+        from karat.data.formats.logs.complete import complete_log  # noqa: PLC0415
+
+        source = complete_log(source)
     if where is None and limit is None:
         return source
     from karat.data.filter import filter_rows  # noqa: PLC0415

@@ -114,7 +114,7 @@ def _layout(tool: str, values: Mapping[str, Any]) -> Layout:
 def find_layout(names: Iterable[str]) -> Layout | None:
     """The layout of a known tool that has these columns, or paths into them; None for other tables.
 
-    Of several that fit, it is the one with the most columns.
+    Of several that fit, it is the one with the most columns, the first of equals.
 
     >>> found = find_layout(["custom_id", "response.body", "error", "id"])
     >>> None if found is None else found.tool

@@ -169,3 +169,14 @@ def test_gold_that_is_a_list_of_texts_is_not_taken_for_the_objects_of_squad():
     assert result.values["em"].value == 0.5
     objects = [{"id": n, "question": "?", "answers": {"text": ["a", "c"], "answer_start": [0, 3]}} for n in range(2)]
     assert karat.score(predictions, "em", gold=objects, on="id").values["em"].value == 0.5
+
+
+def test_older_results_of_promptfoo_have_no_number_of_the_test(tmp_path):
+    found = [{"assertion": {"type": "javascript", "value": "…"}}, {"assertion": {"type": "equals", "value": "Paris"}}]
+    row = {"vars": {"question": "Q"}, "prompt": {"raw": "Q", "label": "{{question}}"}, "namedScores": {}}
+    row |= {"response": {"output": "Paris"}, "gradingResult": {"componentResults": found}}
+    path = written(tmp_path, [{**row, "provider": {"id": "a"}}], "json")
+    assert karat.score(path, "em").values["em"].value == 1.0
+    path = written(tmp_path, [{**row, "provider": {"id": name}} for name in "ab"], "json")
+    with pytest.raises(karat.errors.DataError, match=r"has 1 document several times, by provider\.id \('a', 'b'\)"):
+        karat.score(path, "em")
