@@ -170,8 +170,9 @@ def test_columns_with_one_name_are_refused(tmp_path):
 @pytest.mark.parametrize("value", ["[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000, "[" * 500 + "]" * 500])
 @pytest.mark.parametrize(("name", "before"), [("a.jsonl", ""), ("a.jsonl", '{"prediction": "x"}\n'), ("a.json", "")])
 def test_json_too_deep_is_refused(tmp_path, value, name, before):
-    if len(value) == 1000 and before:
-        pytest.skip("DuckDB reads it where an earlier row shows the type")
+    if len(value) == 1000 and before:  # an earlier row shows that the column holds JSON text, which is never parsed
+        assert rows(put(tmp_path, name, f'{before}{{"prediction": {value}, "n": 1}}\n'))[1]["prediction"] == value
+        return
     with pytest.raises(RowError, match="more than 128 deep"):
         rows(put(tmp_path, name, f'{before}{{"prediction": {value}, "n": 1}}\n'), {"prediction"})
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import threading
 
 import pyarrow as pa
 import pytest
@@ -92,6 +93,28 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path, name, error):
     with pytest.raises(error):
         write(batches(), TABLE.schema, tmp_path / name)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "before")]
+
+
+@pytest.mark.parametrize("behind", [0, 2])
+def test_a_batch_that_cannot_be_written_is_an_error_wherever_it_stands(tmp_path, behind):
+    early, late = (pa.table({"at": pa.array([days], pa.date32())}) for days in (0, 2**31 - 1))
+    batches = [*early.to_batches(), *late.to_batches(), *early.to_batches() * behind]
+    with pytest.raises(DataError, match="column 'at'"):
+        write(batches, early.schema, tmp_path / "a.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_are_made_while_those_before_are_written(tmp_path):
+    table, threads = pa.table({"a": ["x"] * 1000}), set()
+
+    def batches():
+        for _ in range(3):
+            threads.update(thread.name for thread in threading.enumerate() if "write" in thread.name)
+            yield from table.to_batches()
+
+    assert write(batches(), table.schema, tmp_path / "a.jsonl") == 3000
+    assert len(threads) == 1
+    assert read(tmp_path / "a.jsonl")["a"].to_pylist() == ["x"] * 3000
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,8 @@ def open_output(path: str | Path, schema: pa.Schema) -> Iterator[WriteBatch]:
     The file is written under a temporary name in the same folder and renamed once it is whole; one at an address of a
     store is written into a temporary file, which is sent there. If anything fails, a file that was at `path` before is
     unchanged. In CSV and TSV null is an empty cell, and lists and objects are JSON
-    text. In JSON times and bytes are text.
+    text. In JSON times and bytes are text. A thread writes a batch while the caller makes the next one; what writing
+    raises comes with the next batch, or at the end of the block.
 
     Raises `DataError` as `check_output` does.
     """
@@ -121,5 +123,23 @@ def open_output(path: str | Path, schema: pa.Schema) -> Iterator[WriteBatch]:
         whole_file(path, kept=True) as temporary,
         pa.output_stream(str(temporary), compression=compression) as sink,
         open_format(str(kind), sink, schema) as put,
+        _write_behind(put) as put_behind,
     ):
-        yield put
+        yield put_behind
+
+
+@contextmanager
+def _write_behind(put: WriteBatch) -> Iterator[WriteBatch]:
+    """What hands a batch to a thread that writes it, once the batch before is written."""
+    before: Future[object] | None = None
+    with ThreadPoolExecutor(1, thread_name_prefix="karat-write") as thread:
+
+        def put_behind(batch: pa.RecordBatch) -> None:
+            nonlocal before
+            if before is not None:
+                before.result()
+            before = thread.submit(put, batch)
+
+        yield put_behind
+        if before is not None:
+            before.result()
