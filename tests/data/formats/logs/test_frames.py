@@ -150,3 +150,21 @@ def test_of_two_systems_beside_each_other_both_columns_are_named():
         ColumnError, match="--map prediction=v1_predicted_answers or --map prediction=v2_predicted_answers"
     ):
         karat.score([row], "em")
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "frame"])
+def test_rows_of_an_experiment_of_langsmith(tmp_path, form):
+    found = [
+        {
+            "run": {"id": str(at), "inputs": {"question": "Q"}, "outputs": {"answer": answer}},
+            "example": {"inputs": {"question": "Q"}, "outputs": {"answer": "4"}},
+            "evaluation_results": {"results": [{"key": "exact", "score": int(answer == "4")}]},
+        }
+        for at, answer in enumerate(["4", "5"])
+    ]
+    path = tmp_path / f"rows.{form}"
+    path.write_text(json.dumps(found) if form == "json" else "\n".join(map(json.dumps, found)))
+    data = found if form == "frame" else path
+    result = karat.score(data, ["em", "column('evaluation_results.results[key=exact].score')"])
+    assert [value.value for value in result.values.values()] == [0.5, 0.5]
+    assert result.mapping["reference"] == "example.outputs.answer"
