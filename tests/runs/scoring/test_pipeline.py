@@ -322,3 +322,17 @@ def test_what_reading_counted_is_reported_for_chosen_rows_too(tmp_path):
         source = open_source(tmp_path / "run.txt", **chosen)
         assert sum(map(len, source.batches())) == 2
         assert source.notes == {"comments": 1}
+
+
+def test_two_lists_are_told_to_be_columns():
+    for golds in (["a"], ["a", "b"], "em"):
+        with pytest.raises(DataError, match=r"found list of texts: two lists are columns, \{'prediction': predictions"):
+            karat.score(["a", "b"], golds)
+
+
+def test_a_result_is_a_mapping_of_its_values():
+    result = karat.score({"prediction": ["a", "b"], "reference": ["a", "a"]}, ["em", "contains"])
+    assert (list(result), len(result), result["em"]) == (["exact_match", "contains"], 2, result.values["exact_match"])
+    assert "contains" in result
+    with pytest.raises(KeyError, match="contains"):
+        result["contain"]

@@ -53,6 +53,8 @@ def open_frame(data: Any) -> Source:
         return _from_table(_from_columns({key: [row.get(key) for row in data] for key in keys}), "list")
     expected = "a path, a list of dicts, a dict of columns or a frame (pandas, polars, DuckDB, Arrow)"
     remedy = ": call its collect() first" if hasattr(data, "collect") else ""
+    if isinstance(data, Sequence) and all(isinstance(each, str) for each in data):
+        remedy = " of texts: two lists are columns, {'prediction': predictions, 'reference': golds}"
     raise DataError(f"expected {expected}, found {name}{remedy}")
 
 

@@ -17,7 +17,7 @@ from karat.runs.labels.labels import Labels
 from karat.runs.match.match import How, Matched, match
 from karat.runs.match.parts import count_statistics, list_slices, read_parts
 from karat.runs.match.shared_metrics import SharedMetric
-from karat.runs.match.systems import System, find_lengths
+from karat.runs.match.systems import System, find_lengths, name_systems
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import Pairing
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    a: System,
-    b: System,
-    *more: System,
+    *systems: System,
     metrics: str | Metric | Iterable[str | Metric] = (),
     by: str | None = None,
     cluster: str | None = None,
@@ -40,10 +38,12 @@ def compare(
     label_map: Mapping[str, float] | str | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    **named: System,
 ) -> Compared:
-    """Compare systems that were scored on the same rows, each against the first.
+    """Compare two or more systems that were scored on the same rows, each against the first.
 
-    A system is a run (its name, its folder or a `Run`), a file of scored rows, or a `Result`. Rows are matched by the
+    A system is a run (its name, its folder or a `Run`), a file of scored rows, or a `Result`; `before=…, after=…` name
+    systems as you like. Rows are matched by the
     column `on`, else by an id or the question; their order does not matter. `metrics`: those to compare, by default all
     that the systems share. `by`: a column of slices, each of which is also compared. `cluster`: a column with equal
     values in rows that are not independent; by default the one that the runs were scored with, else an id or a question
@@ -76,7 +76,8 @@ def compare(
     inference = Inference(confidence, seed)
     people = Labels.of(human, label_map)
     how = How(by=by, cluster=cluster, human=people, common=common, allow_different=allow_different)
-    return compare_matched(match([a, b, *more], metrics, on, **how), inference, people, flipped)
+    matched = match(name_systems(systems, named, compare), metrics, on, **how)
+    return compare_matched(matched, inference, people, flipped)
 
 
 def compare_matched(matched: Matched, inference: Inference, people: Labels | None = None, flipped: int = 0) -> Compared:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.runs.columns.lengths import find_caution, list_cautions
 from karat.runs.compare.ranked import Evidence, Ranked, order_systems
@@ -15,7 +14,7 @@ from karat.runs.compare.run_values import RunValues
 from karat.runs.match.match import Matched, match
 from karat.runs.match.parts import count_statistics, list_slices, read_parts
 from karat.runs.match.shared_metrics import SharedMetric
-from karat.runs.match.systems import System, find_lengths
+from karat.runs.match.systems import System, find_lengths, name_systems
 from karat.stats.inference import Inference
 from karat.stats.paired.systems import Systems
 from karat.stats.ranking.standing import Adjustment
@@ -33,6 +32,7 @@ def rank(
     correction: Adjustment = "holm",
     confidence: float = 0.95,
     seed: int = 0,
+    **named: System,
 ) -> Ranked:
     """Rank two or more systems, up to hundreds, that were scored on the same rows.
 
@@ -53,9 +53,8 @@ def rank(
         2 (2 – 3) b B 0.4667
         3 (2 – 3) b A 0.3333>
     """
-    if len(systems) < 2:
-        raise SpecError(f"expected at least two systems, found {len(systems)}")
-    matched = match(systems, metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
+    every = name_systems(systems, named, rank)
+    matched = match(every, metrics, on, by=by, cluster=cluster, common=common, allow_different=allow_different)
     return rank_matched(matched, Inference(confidence, seed), by, correction)
 
 

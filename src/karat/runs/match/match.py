@@ -26,7 +26,7 @@ from karat.runs.match.shared_metrics import (
     list_unsigned,
     share_metrics,
 )
-from karat.runs.match.systems import Metrics, System, list_specs, open_systems, question_column
+from karat.runs.match.systems import Metrics, Named, System, list_specs, open_systems, question_column
 from karat.runs.store.run import Run
 
 _ALLOW = "compare them anyway with allow_different (--allow-different)"
@@ -71,7 +71,9 @@ class How(TypedDict, total=False):
     scored: bool
 
 
-def match(systems: Sequence[System], metrics: Metrics = (), on: str | None = None, **how: Unpack[How]) -> Matched:
+def match(
+    systems: Sequence[System | Named], metrics: Metrics = (), on: str | None = None, **how: Unpack[How]
+) -> Matched:
     """Open systems, pair their rows as `align` does, check that they may be compared, and join people's labels.
 
     The rows of a single system stay in their order, also where no column tells them apart. `human` are labels of the

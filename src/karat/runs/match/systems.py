@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean, nearest_name
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import expand, parse
 from karat.data.open import open_source
@@ -33,6 +34,25 @@ from karat.stats.ranking.letters import name_letter
 
 System: TypeAlias = str | Path | Run | Result
 """A run (its name, its folder or a `Run`), a file of scored rows, or a `Result` of `karat.score`."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A system under another name than its own; `arguments` are names that may have been meant instead."""
+
+    name: str
+    system: System
+    arguments: Collection[str] = ()
+
+    def open(self, metrics: Metrics, *, scored: bool) -> Run:
+        """The system as a run of this name; raises what `open_system` does."""
+        try:
+            run = open_system(self.system, self.name, metrics, scored=scored)
+        except (DataError, SpecError) as error:
+            nearest = nearest_name(self.name, self.arguments)
+            hint = f"; {self.name}= names a system: is {nearest}= meant?" if nearest else ""
+            raise type(error)(f"{error}{hint}") from error
+        return replace(run, manifest=replace(run.manifest, name=self.name))
 
 
 Metrics: TypeAlias = str | Metric | Iterable[str | Metric]
@@ -99,7 +119,7 @@ def add_named_columns(run: Run, metrics: Metrics) -> Run:
     return run
 
 
-def open_systems(systems: Sequence[System], metrics: Metrics = (), *, scored: bool = True) -> list[Run]:
+def open_systems(systems: Sequence[System | Named], metrics: Metrics = (), *, scored: bool = True) -> list[Run]:
     """Open systems as runs: results in memory are called A, B, …; one with the name of an earlier one gets a number.
 
     Raises what `open_system` raises.
@@ -107,12 +127,28 @@ def open_systems(systems: Sequence[System], metrics: Metrics = (), *, scored: bo
     letters = (name_letter(at).upper() for at in count())
     labels = letters if len(systems) > 1 else ["the result"]
     wanted = list_specs(metrics)
-    runs = [open_system(system, label, wanted, scored=scored) for system, label in zip(systems, labels, strict=False)]
+    runs = [
+        system.open(wanted, scored=scored)
+        if isinstance(system, Named)
+        else open_system(system, label, wanted, scored=scored)
+        for system, label in zip(systems, labels, strict=False)
+    ]
     names = [run.name for run in runs]
     for at, run in enumerate(runs):
         if same := names[:at].count(run.name):
             runs[at] = replace(run, manifest=replace(run.manifest, name=f"{run.name} ({same + 1})"))
     return runs
+
+
+def name_systems(
+    systems: Sequence[System], named: Mapping[str, System], function: Callable[..., Any]
+) -> list[System | Named]:
+    """Two systems or more, some of them named by the arguments of a function; `SpecError` for fewer."""
+    arguments = [name for name, each in signature(function).parameters.items() if each.kind is each.KEYWORD_ONLY]
+    every = [*systems, *(Named(name, system, arguments) for name, system in named.items())]
+    if len(every) < 2:
+        raise SpecError(f"expected at least two systems, found {len(every)}")
+    return every
 
 
 def gold_column(run: Run) -> str | None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from karat.core.metric.metric import Metric
 from karat.data.join.match import Unmatched
+from karat.data.open import open_source
 from karat.data.storage.addresses import to_path
 from karat.data.write import open_output
 from karat.runs.labels.labels import Labels
@@ -97,6 +98,8 @@ def score(
     >>> result.table.to_pylist()[1]
     {'output': 'Rome', 'expected': None, 'exact_match': None, 'reason': 'reference is null'}
     """
+    if isinstance(data, list) and data and isinstance(data[0], str):
+        open_source(data)  # says how to pass lists, before the second is taken for metrics
     inference, destination = (
         Inference(confidence, seed),
         Destination(output, run, resume, keep, engine, max_failed_tasks),

@@ -56,6 +56,13 @@ class Result:
     `lengths`: how long the answers are beside their gold, where both are texts. `name`: the system's, where several
     were scored.
     `clusters`: by which column rows belong together, in how many clusters; None where each row is by itself.
+
+    A result is also a mapping of its values: `result["f1"]`, and `for spec in result`.
+
+    >>> import karat
+    >>> result = karat.score({"prediction": ["a", "b"], "reference": ["a", "a"]}, ["em", "f1"])
+    >>> result["em"].value, list(result)
+    (0.5, ['exact_match', 'token_f1'])
     """
 
     metrics: tuple[Metric, ...]
@@ -80,6 +87,16 @@ class Result:
     lengths: Lengths | None = None
     name: str = ""
     clusters: Clusters | None = None
+
+    def __getitem__(self, spec: str) -> Value:
+        """The value of a metric over all rows; `KeyError`, with the nearest name, for another."""
+        return self.values[spec]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     @property
     def cautions(self) -> Mapping[str, str]:
