@@ -38,18 +38,20 @@ def extract_columns(objects: pa.Array, keys: Sequence[str], wanted: Sequence[str
     return [pa.array([None if (v := row.get(key)) == "null" else v for row in rows], pa.string()) for key in wanted]
 
 
-def unquote(texts: pa.Array) -> pa.Array:
-    r"""The texts of JSON strings.
+def unquote(values: pa.Array) -> pa.Array:
+    r"""JSON values as text: strings without quotes and escapes, null for `null`, other values as they are spelled.
 
-    >>> unquote(pa.array(['"plain"', '"a\\nb"', None])).to_pylist()
-    ['plain', 'a\nb', None]
+    >>> unquote(pa.array(['"plain"', '"a\\nb"', "1e3", '["\\n"]', "null", None])).to_pylist()
+    ['plain', 'a\nb', '1e3', '["\\n"]', None, None]
     """
-    plain = pc.utf8_slice_codeunits(texts, 1, -1)
-    escaped = np.flatnonzero(pc.fill_null(pc.match_substring(texts, "\\"), False))
+    quoted = pc.starts_with(values, '"')
+    others = pc.if_else(pc.equal(values, "null"), None, values)
+    plain = pc.if_else(quoted, pc.utf8_slice_codeunits(values, 1, -1), others)
+    escaped = np.flatnonzero(pc.fill_null(pc.and_(quoted, pc.match_substring(values, "\\")), False))
     if not len(escaped):
         return plain
     cells = plain.to_pylist()
-    for row, text in zip(escaped, texts.take(pa.array(escaped)).to_pylist(), strict=True):
+    for row, text in zip(escaped, values.take(pa.array(escaped)).to_pylist(), strict=True):
         cells[row] = json.loads(text)
     return pa.array(cells, pa.string())
 

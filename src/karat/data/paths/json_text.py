@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.data.json.members import extract_paths
+from karat.data.json.members import extract_paths, unquote
 from karat.data.json.raw import extract_items, extract_members, from_python
 
 STEP = re.compile(r"\[(?:(?P<all>\*)|(?P<number>-?[0-9]{1,18})|(?P<key>[^][=]+)=(?P<value>[^][]*))\]\.?")
@@ -101,12 +101,6 @@ def _decode(text: str) -> str:
         return str(json.loads(text)) if text.startswith('"') else text
     except ValueError:
         return text
-
-
-def unquote(column: pa.Array) -> pa.Array:
-    """JSON values as text: strings without quotes and escapes, null for `null`, other values as they are spelled."""
-    cells = (json.loads(cell) if cell == "null" or (cell and cell[0] == '"') else cell for cell in column.to_pylist())
-    return pa.array(cells, pa.string())
 
 
 def parse_cell(cell: Any) -> Any:

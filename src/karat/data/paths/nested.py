@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError
+from karat.data.json.members import unquote
 from karat.data.json.raw import extract_items
-from karat.data.paths.json_text import STEP, read_json, unquote
+from karat.data.paths.json_text import STEP, read_json
 from karat.data.source import RAW, Source
 
 _AS_TEXT = "::text"
