@@ -5,6 +5,7 @@ import os
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 import re
+from contextlib import closing
 from importlib import import_module
 
 import pytest
@@ -76,7 +77,8 @@ def evaluate(modules, retrieved, load=Pipeline.loads):
     pipeline = Pipeline()
     for name in inputs:
         pipeline.add_component(name, getattr(evaluators, name)())
-    results = load(pipeline.dumps()).run(inputs)
+    with closing(load(pipeline.dumps())) as loaded:
+        results = loaded.run(inputs)
     run = evaluation.EvaluationRunResult("rag", {**answers, "questions": QUESTIONS}, results)
     other = evaluation.EvaluationRunResult("other", {**answers, "questions": QUESTIONS}, results)
     return {
