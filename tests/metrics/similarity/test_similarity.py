@@ -130,6 +130,22 @@ def test_a_model_has_to_be_named(metric):
     assert parse(named.spec) == named == pickle.loads(pickle.dumps(named))  # noqa: S301
 
 
+@pytest.mark.parametrize("metric", [semantic_similarity, cross_similarity, token_similarity], ids=lambda m: m.name)
+def test_where_a_model_runs_does_not_tell_scores_apart(metric):
+    named = metric.using(model="a/b")
+    elsewhere = named.using(device="cuda:1", batch_size=8, backend="sentence-transformers")
+    assert elsewhere.signature == named.signature
+    assert elsewhere != named
+    assert parse(elsewhere.spec) == elsewhere
+    for setting in ({"dtype": "bfloat16"}, {"max_length": 5}, {"revision": "main"}):
+        assert named.using(**setting).signature != named.signature
+
+
+def test_an_endpoint_may_have_another_model_of_the_same_name():
+    named = semantic_similarity.using(model="a/b")
+    assert named.using(backend="endpoint").signature == f"{named.signature}|endpoint=true"
+
+
 def test_cross_encoder_scores_as_sentence_transformers_does(cross_encoder, backend):
     library, folder = pytest.importorskip("sentence_transformers"), cross_encoder()
     expected = library.CrossEncoder(folder, device="cpu").predict(list(zip(BATTERY, BATTERY[::-1], strict=True)))

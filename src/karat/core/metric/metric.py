@@ -44,8 +44,10 @@ class Metric(Configured):
     @property
     def signature(self) -> str:
         """Every setting, the metric's version and, for text, Unicode's: equal where scores are comparable."""
-        known = self.definition.settings
-        said = {name: value for name, value in self.settings.items() if value is not None or not known[name].optional}
+        known, said = self.definition.settings, dict(self.settings)
+        for name, value in self.settings.items():
+            if known[name].machine or (value is None and known[name].optional):
+                del said[name]
         reads_text = TEXT in self.definition.columns.values() and not self.definition.remote
         unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""
         marks = "".join(f"|{name}={value}" for name, value in self.definition.marks.items())

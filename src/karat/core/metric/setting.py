@@ -35,6 +35,7 @@ class Setting:
     check: Callable[[Any], Any] | None = None
     of_core: bool = False  # added to the metric and handled by the engine
     optional: bool = False  # None means that there is no such thing, of which a signature says nothing
+    machine: bool = False  # where and how fast a model runs, of which a signature says nothing
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -124,6 +125,8 @@ check_count = Range(1, 1e18)
 Positive: TypeAlias = Annotated[float, check_positive]
 NotNegative: TypeAlias = Annotated[float, check_not_negative]
 Fraction: TypeAlias = Annotated[float, check_fraction]
+MACHINE = "machine"
+"""Annotates a setting that says where or how fast a model runs: scores of different machines stay comparable."""
 OptionalCount: TypeAlias = Annotated[int | None, check_count]
 NgramOrder: TypeAlias = Annotated[int, Range(1, 100)]  # of n-grams: work and memory grow with it
 Grade: TypeAlias = Annotated[float, Range(-1e9, 1e9)]

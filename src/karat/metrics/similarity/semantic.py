@@ -8,6 +8,8 @@ text is kept on disk (`KARAT_VECTORS`, a file or `off`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +17,8 @@ import numpy as np
 from karat.core.columns.kinds import Score, Text
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
-from karat.core.metric.setting import OptionalCount
+from karat.core.metric.definition import Definition
+from karat.core.metric.setting import MACHINE, OptionalCount, check_count
 from karat.metrics.similarity.baseline import PARTS, Baseline, SimilarityFigure, read_baseline, rescale_range
 from karat.metrics.similarity.pair_scoring import Fetch, cosines, score_pairs, sigmoids, truncated
 from karat.models.encoders.base import Backend, Choice, Dtype, EncoderOutput, Pair
@@ -29,7 +32,9 @@ def check_model(value: Any) -> None:
 
 
 EncoderSetting: TypeAlias = Annotated[Any, check_model]
-Local: TypeAlias = Literal["auto", "sentence-transformers", "onnx"]
+Local: TypeAlias = Annotated[Literal["auto", "sentence-transformers", "onnx"], MACHINE]
+Device: TypeAlias = Annotated[str | None, MACHINE]
+BatchSize: TypeAlias = Annotated[int | None, check_count, MACHINE]
 
 RISCH = "Risch et al. 2021, Semantic Answer Similarity, arXiv:2108.06130"
 MOST_PAIRS = 1024  # the vectors of the tokens of so many pairs are in memory at a time
@@ -47,17 +52,30 @@ def uses_endpoint(settings: Mapping[str, Any]) -> bool:
     return bool(settings["backend"] == "endpoint")
 
 
-@metric(source=RISCH, low=-1, encoded=True, remote=True, asks_model=uses_endpoint, details=truncated)
+def _sign_endpoint(definition: Definition, settings: Mapping[str, Any]) -> Definition:
+    """The definition whose signature says whether an endpoint makes the vectors: its model may be another."""
+    return replace(definition, marks=MappingProxyType({"endpoint": "true"} if uses_endpoint(settings) else {}))
+
+
+@metric(
+    source=RISCH,
+    low=-1,
+    encoded=True,
+    remote=True,
+    asks_model=uses_endpoint,
+    details=truncated,
+    specialise=_sign_endpoint,
+)
 def semantic_similarity(
     prediction: Text,
     reference: Text,
     *,
     model: EncoderSetting = None,
     revision: str | None = None,
-    backend: Backend = "auto",
-    device: str | None = None,
+    backend: Annotated[Backend, MACHINE] = "auto",
+    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: OptionalCount = None,
+    batch_size: BatchSize = None,
     prompt: str | None = None,
     max_length: OptionalCount = None,
     normalize: bool = True,
@@ -84,9 +102,9 @@ def cross_similarity(
     model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
-    device: str | None = None,
+    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: OptionalCount = None,
+    batch_size: BatchSize = None,
     max_length: OptionalCount = None,
 ) -> Score:
     """The score of a cross-encoder that reads prediction and reference together: the sigmoid of its one logit.
@@ -124,9 +142,9 @@ def token_similarity(
     model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
-    device: str | None = None,
+    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: OptionalCount = None,
+    batch_size: BatchSize = None,
     prompt: str | None = None,
     max_length: OptionalCount = None,
 ) -> Score:

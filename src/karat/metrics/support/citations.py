@@ -10,7 +10,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.setting import Fraction, OptionalCount
-from karat.metrics.similarity.semantic import EncoderSetting, Local, require_model, uses_endpoint
+from karat.metrics.similarity.semantic import BatchSize, Device, EncoderSetting, Local, require_model, uses_endpoint
 from karat.metrics.support.answers import Answer, SupportVerdict, score_answers
 from karat.metrics.support.entailment import Entailment, EntailmentLabel
 from karat.metrics.support.sentences import Sentence
@@ -38,9 +38,9 @@ def citation_recall(
     model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
-    device: str | None = None,
+    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: OptionalCount = None,
+    batch_size: BatchSize = None,
     max_length: OptionalCount = None,
 ) -> Score:
     """The share of a prediction's sentences that are supported by the contexts they cite, taken together.
@@ -78,9 +78,9 @@ def citation_precision(
     model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
-    device: str | None = None,
+    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: OptionalCount = None,
+    batch_size: BatchSize = None,
     max_length: OptionalCount = None,
 ) -> Score:
     """The share of a prediction's citations that their sentence needs.

@@ -10,7 +10,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.setting import Fraction, OptionalCount
-from karat.metrics.similarity.semantic import EncoderSetting, Local, require_model, uses_endpoint
+from karat.metrics.similarity.semantic import BatchSize, Device, EncoderSetting, Local, require_model, uses_endpoint
 from karat.metrics.support.answers import Answer, SupportVerdict, score_answers
 from karat.metrics.support.entailment import Entailment, EntailmentLabel
 from karat.models.encoders.base import Choice, Dtype
@@ -39,9 +39,9 @@ def supported(
     model: EncoderSetting = None,
     revision: str | None = None,
     backend: Local = "auto",
-    device: str | None = None,
+    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: OptionalCount = None,
+    batch_size: BatchSize = None,
     max_length: OptionalCount = None,
 ) -> Score:
     """The share of a prediction's sentences that a context supports, by a model of entailment that runs here.
