@@ -73,19 +73,6 @@ def to_sql(kind: pa.DataType) -> str:
     return _SQL.get(kind, "VARCHAR")
 
 
-def to_structure(kind: pa.DataType) -> Any:
-    """DuckDB's `json_structure` for a type: the inverse of `to_type`.
-
-    >>> to_structure(pa.list_(pa.string()))
-    ['VARCHAR']
-    """
-    if pa.types.is_list(kind):
-        return [to_structure(kind.value_type)]
-    if pa.types.is_struct(kind):
-        return {field.name: to_structure(field.type) for field in kind}
-    return _SQL.get(kind, "VARCHAR")
-
-
 def has_numbers(kind: pa.DataType) -> bool:
     """Whether values of the type contain numbers."""
     if pa.types.is_list(kind):

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.errors import DataError
-from karat.data.json.arrow_types import to_sql, to_structure
+from karat.data.json.arrow_types import to_sql
 from karat.data.json.explain import explain_errors
 from karat.data.json.infer import FIRST_ROWS, JsonFile, Kinds, infer_types
 from karat.data.json.members import extract_columns, unquote
@@ -78,7 +78,7 @@ def _read_raw(
     """Read columns of type `RAW` from the text of the objects, so that values keep their spelling; others by DuckDB."""
     only_text = all(kind in (RAW, pa.string(), pa.null()) for kind in target.values())
     typed = {} if only_text else {key: kind for key, kind in target.items() if kind != RAW}
-    structure = json.dumps({key: to_structure(kind) for key, kind in typed.items()})
+    structure = json.dumps({key: to_sql(kind) for key, kind in typed.items()})
     beside = f", unnest(from_json(json, {literal(structure)}))" if typed else ""
     query = f"SELECT json{beside} FROM {file.objects()}"  # noqa: S608
     for batch in stream(connection, query, *most):
