@@ -115,14 +115,14 @@ def test_without_a_successful_row_there_is_no_score(caplog):
 def test_context_relevance_reads_both_forms_of_replies():
     replies = {
         "q1": statements(1, 0, 0, 0),
-        "q2": {"relevant_statements": ["s"]},
+        "q2": {**statements(0, 0), "relevant_statements": ["s"]},  # Haystack reads what it asks for
         "q3": {"relevant_statements": []},
     }
     found = ContextRelevanceEvaluator(
         progress_bar=False, chat_generator=Scripted(lambda row: replies[row["questions"]])
     ).run(questions=ANSWERS["questions"], contexts=ANSWERS["contexts"])
     assert found["individual_scores"] == [0.25, 1.0, 0.0]
-    assert found["results"][1] == {"relevant_statements": ["s"], "score": 1.0, "status": "evaluated"}
+    assert found["results"][1] == replies["q2"] | {"score": 1.0, "status": "evaluated"}
 
 
 @pytest.mark.parametrize("reply", [{"relevant_statements": "none"}, {"relevant_statements": None}, {"statements": []}])

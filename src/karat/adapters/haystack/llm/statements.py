@@ -107,7 +107,7 @@ class ContextRelevanceEvaluator(_Statements, evaluators.ContextRelevanceEvaluato
 
     The inputs are `questions` and `contexts`, a list of texts for each question. The model lists the
     `relevant_statements` of the contexts; a question scores 1 if there are any, else 0. A reply in the form of the
-    first releases of Haystack 2, with `statements` and `statement_scores`, scores the mean of these.
+    first releases of Haystack 2, with `statements` and `statement_scores` alone, scores the mean of these.
 
     >>> from haystack.dataclasses import ChatMessage
     >>> class Scripted:
@@ -123,7 +123,7 @@ class ContextRelevanceEvaluator(_Statements, evaluators.ContextRelevanceEvaluato
 
     def _read(self, reply: str) -> Result:
         result = read_keys([], reply)
-        if all(key in result for key in _SCORED):
+        if _RELEVANT not in result and all(key in result for key in _SCORED):
             return _mean_of_statements(result)
         result = read_keys([_RELEVANT], reply)
         return {**result, "score": float(bool(_texts(result[_RELEVANT], _RELEVANT)))}
