@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from phoenix.evals import Evaluator
 from phoenix.evals.metrics import MatchesRegex, exact_match
 
 from karat.adapters.phoenix.column import Column, Read
 from karat.core.columns.arrow import is_text
+
+_NOT_AS_IN_RE2 = re.compile(r"\$|\{,|\[:|[^ -~]")  # patterns that may match less there
+_NOT_PLAIN = r"[^\t\n\f\r -~]"  # letters, digits and white space beyond ASCII: RE2 knows none
 
 
 def score_known(evaluator: Evaluator, read: Read) -> list[Column] | None:
@@ -39,16 +46,24 @@ def _equal(evaluator: Evaluator, output: pa.Array, expected: pa.Array) -> Column
 
 def _search(evaluator: Any, output: pa.Array) -> Column:
     """The counts of matches, and what Phoenix says of a text with as many."""
-    texts = output.to_pylist()
-    counts = [-1 if text is None else len(evaluator.pattern.findall(text)) for text in texts]
-    example = dict(zip(counts, texts, strict=True))
-    said = {
-        count: None if text is None else evaluator._evaluate({"output": text})[0].explanation  # noqa: SLF001
-        for count, text in example.items()
-    }
-    score = pc.greater(pa.array(counts), 0).cast(pa.float64())
-    explanation = pa.array([said[count] for count in counts], pa.string())
-    return _column(evaluator, score, explanation, {"output": output})
+    counts, first, number = np.unique(_counts(evaluator.pattern, output), return_index=True, return_inverse=True)
+    examples = output.take(pa.array(first)).to_pylist()
+    said = [text if text is None else evaluator._evaluate({"output": text})[0].explanation for text in examples]  # noqa: SLF001
+    score = pc.greater(pa.array(counts[number]), 0).cast(pa.float64())
+    return _column(evaluator, score, pa.array(said, pa.string()).take(pa.array(number)), {"output": output})
+
+
+def _counts(pattern: re.Pattern[str], texts: pa.Array) -> NDArray[np.int64]:
+    """How many matches each text has, -1 for a null. Arrow's RE2 finds the texts that have any, where it can."""
+    likely = texts.is_valid()
+    counts = np.where(likely.to_numpy(zero_copy_only=False), 0, -1)
+    if pattern.flags == re.UNICODE and not _NOT_AS_IN_RE2.search(pattern.pattern):
+        with suppress(pa.ArrowInvalid):  # it lacks references and looking around
+            if not pc.any(pc.match_substring_regex(texts, _NOT_PLAIN)).as_py():
+                likely = pc.match_substring_regex(texts, pattern.pattern)
+    rows = pc.indices_nonzero(likely)
+    counts[rows.to_numpy()] = [len(pattern.findall(text)) for text in texts.take(rows).to_pylist()]
+    return counts
 
 
 def _column(evaluator: Evaluator, score: pa.Array, explanation: Any, texts: Mapping[str, pa.Array]) -> Column:
