@@ -12,7 +12,8 @@ import click
 from karat.cli.options import scoring
 from karat.cli.options.completion import COLUMN, DATA, FILE
 from karat.cli.options.gates import Gates
-from karat.cli.options.models import ModelOptions, ask_models, model_options
+from karat.cli.options.governor import ModelOptions
+from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.sections import command
 
 
@@ -51,8 +52,10 @@ def experiment(
     karat experiment task.py:answer --data questions.jsonl -m em --run first --repetitions 5
     karat experiment task.py:answer --data questions.jsonl -m em --run first --repetitions 5 --resume
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if asking.dry_run:
-        raise click.UsageError("--dry-run: the calls of judges depend on the answers: keep these, and score them dry")
+    if asking.rehearses:
+        raise click.UsageError(
+            "the requests of judges depend on the answers: keep these, and score them with --dry-run"
+        )
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.experiment.experiment import experiment as run_experiment  # noqa: PLC0415
 

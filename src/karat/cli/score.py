@@ -13,8 +13,9 @@ from karat.cli.options import scoring
 from karat.cli.options.completion import COLUMN, DATA
 from karat.cli.options.engines import EngineOptions, engine_options
 from karat.cli.options.gates import Gates
+from karat.cli.options.governor import ModelOptions
 from karat.cli.options.hidden_pandas import hide_pandas
-from karat.cli.options.models import ModelOptions, ask_models, model_options
+from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.phoenix import SpanOptions, annotate, check_span_map, span_options
 from karat.cli.options.sections import command
@@ -72,7 +73,7 @@ def score(
     from karat.core.metric.spec import parse_all  # noqa: PLC0415  (heavy)
     from karat.runs.scoring.pipeline import score as score_rows  # noqa: PLC0415
 
-    if dry_run := asking.dry_run:
+    if dry_run := asking.rehearses:
         options["output"] = options["run"] = None
     options["resume"] = options["run"] is not None and asking.resume
     options["human"] = people.read(options["run"])

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial, wraps
+from functools import wraps
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from karat.cli.options.completion import FILE
+from karat.cli.options.governor import ModelOptions, check_governor, open_governor
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.scoring import CAPPED, Command, option_group
 from karat.cli.options.sections import options_under
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from karat.models.governor.dry_run import RequestEstimate
     from karat.models.governor.governor import Governor
 
-_LIMITS = ("timeout", "concurrency", "rpm", "tpm", "budget", "max_calls", "price")
 _SENT = ("max_tokens", "reasoning_effort", "extra_body")
 _ABOVE_0 = Real(0, min_open=True)
 _ABSENT: tuple[Any, ...] = (None, False, ())
@@ -73,30 +73,13 @@ _OPTIONS = [
     option("--batch", is_flag=True, help="Send the requests in batches: within a day, at half the price."),
     click.option("--resume", is_flag=True, help="Continue a --run that was stopped, with its calls and caps."),
     option("--dry-run", is_flag=True, help="Print the calls and their cost; send none."),
+    option("--write-requests", type=FILE, help="Send nothing: write the requests that have no reply yet to this file."),
+    option(
+        "--replies", multiple=True, type=FILE,
+        help="Send nothing: take the replies from this file, which answers one of --write-requests.",
+    ),
     option("--no-cache", is_flag=True, help="Neither use cached replies nor cache any."),
 ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """Which models are asked, and what they may use."""
-
-    models: tuple[str, ...]
-    base_url: str | None
-    max_tokens: int | None
-    reasoning_effort: str | None
-    extra_body: Mapping[str, Any] | None
-    timeout: float | None
-    concurrency: int | None
-    rpm: int | None
-    tpm: int | None
-    budget: float | None
-    max_calls: int | None
-    price: tuple[float, float] | None
-    batch: bool
-    resume: bool
-    dry_run: bool
-    no_cache: bool
 
 
 def model_options(command: Command) -> Command:
@@ -104,7 +87,7 @@ def model_options(command: Command) -> Command:
 
     @wraps(command)
     def wrapped(asking: ModelOptions, **values: Any) -> Any:
-        if asking.models and not asking.dry_run:
+        if asking.models and not (asking.rehearses or asking.replies):
             from karat.models.openai.client import preload  # noqa: PLC0415
 
             preload()
@@ -139,8 +122,7 @@ def ask_models(
         return
     if asking.resume and asking.no_cache and run is None:
         raise click.UsageError("--resume uses cached replies, and --no-cache caches none")
-    if asking.batch:
-        _check_batch(asking)
+    check_governor(asking)
     from karat.core.context import change_context  # noqa: PLC0415
     from karat.judges import use_governor  # noqa: PLC0415  (heavy)
     from karat.models.governor.dry_run import model_factory  # noqa: PLC0415
@@ -148,12 +130,12 @@ def ask_models(
 
     metrics = list(_with_request(_with_model(metrics, asking.models), asking))
     same = json.dumps([same, [metric.signature for metric in metrics], asking.base_url])
-    governor = _governor(asking, same, None if several else run)
+    connect = model_factory(asking.base_url) if asking.dry_run else None
     try:
-        connect = model_factory(asking.base_url) if asking.dry_run else None
         with (
+            open_governor(asking, same, None if several else run) as governor,
             use_governor(governor, base_url=asking.base_url, connect=connect),
-            change_context(rehearses=asking.dry_run),
+            change_context(rehearses=asking.rehearses),
         ):
             yield metrics
     except (KeyboardInterrupt, SystemExit):  # a signal
@@ -161,10 +143,15 @@ def ask_models(
         raise
     except ModelError as error:
         raise click.ClickException(str(error) + _how_to_continue(governor, asking)) from error
-    if asking.dry_run:
+    if asking.rehearses:
         click.echo(_describe_estimate(governor.estimate, asking), err=beforehand)
+        if asking.write_requests is not None:
+            click.echo(f"{governor.written} requests are in {asking.write_requests}; --replies FILE takes the replies")
     else:
         click.echo(_describe_usage(governor), err=True)
+        if asking.replies and governor.missing:
+            missing = f"{len(governor.missing)} requests have no reply in {' and '.join(asking.replies)}"
+            click.echo(f"{missing}: the same command with --write-requests FILE writes them too", err=True)
         if governor.totals.capped:
             click.get_current_context().meta[CAPPED] = True
             click.echo(_how_to_ask_the_rest(governor, asking), err=True)
@@ -212,41 +199,6 @@ def _using(metric: Metric, **settings: Any) -> Metric:
     if metric.definition.judge:
         return metric.using(**settings)
     return metric.using(metric=_using(cast("Metric", metric.definition.inner), **settings))
-
-
-def _governor(asking: ModelOptions, same: str, run: str | None) -> Any:
-    """The governor that the flags describe, for the run of this name, else for the same call."""
-    from hashlib import sha256  # noqa: PLC0415  (heavy)
-
-    from karat.models.governor.dry_run import CountingGovernor  # noqa: PLC0415
-    from karat.models.governor.governor import Governor  # noqa: PLC0415
-    from karat.models.reply_cache import ReplyCache  # noqa: PLC0415
-    from karat.runs.store.folders import is_started, run_key  # noqa: PLC0415
-
-    store = ReplyCache(replies=not asking.no_cache) if run or not asking.no_cache else None
-    if asking.dry_run:
-        return CountingGovernor(store)
-    name = sha256(same.encode()).hexdigest()[:16] if run is None else run_key(run)
-    if store is not None and not (asking.resume if run is None else is_started(run)):
-        store.forget_run(name)
-    limits = {name: getattr(asking, name) for name in _LIMITS if getattr(asking, name) is not None}
-    limits["report"] = partial(click.echo, err=True)
-    if asking.batch and store is not None:
-        from karat.models.batch.governor import BatchGovernor  # noqa: PLC0415
-
-        return BatchGovernor(**limits, store=store, run=name)
-    return Governor(**limits, store=store, run=None if store is None else name)
-
-
-def _check_batch(asking: ModelOptions) -> None:
-    """Refuse flags that contradict batches."""
-    for flag in ("rpm", "tpm", "concurrency", "timeout"):
-        if getattr(asking, flag) is not None:
-            raise click.UsageError(f"--{flag} does not apply to --batch: the endpoint decides when it answers a batch")
-    if asking.no_cache:
-        raise click.UsageError("--batch keeps in the cache what was uploaded, and --no-cache caches nothing")
-    if asking.budget is not None and asking.price is None and not asking.dry_run:
-        raise click.UsageError("--batch with --budget needs --price IN,OUT: a batch is paid for as a whole")
 
 
 def _how_to_continue(governor: Any, asking: ModelOptions) -> str:

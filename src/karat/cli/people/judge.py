@@ -14,7 +14,8 @@ import click
 
 from karat.cli.options import scoring
 from karat.cli.options.completion import COLUMN, DATA, FILE, OUT, ROWS, SCORED
-from karat.cli.options.models import ModelOptions, ask_models, model_options
+from karat.cli.options.governor import ModelOptions
+from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, label_options
 from karat.cli.options.sections import command
@@ -99,7 +100,7 @@ def judge(
     asks = bool(options["ask"] or options["rewordings"])
     if asks and not metrics:
         raise click.UsageError("--ask and --reword ask the judges that -m names: -m judge:NAME")
-    if not asks and (asking.models or asking.dry_run):
+    if not asks and (asking.models or asking.rehearses):
         raise click.UsageError("--model and --dry-run are about models, and none is asked: --ask N asks a judge")
     options |= {"human": people.read(), "label_map": people.label_map}  # the map serves --column too
     options["map"] = options["map"] or None
@@ -115,9 +116,9 @@ def judge(
 
     parsed = parse_all(metrics)
     data = system if find_run(system) is not None else open_source(system)
-    dry_run = asking.dry_run
+    dry_run = asking.rehearses
     if dry_run or any(metric.asks_model for metric in parsed):
-        estimate = replace(asking, dry_run=True)
+        estimate = asking if dry_run else replace(asking, dry_run=True, replies=())
         with warnings.catch_warnings(record=True), ask_models(
             parsed, estimate, same, run=None, beforehand=not dry_run
         ) as chosen:  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -16,6 +15,7 @@ from karat.core.errors import KaratError, SpecError
 from karat.models.batch.journal import BatchJournal, open_batches
 from karat.models.batch.provider import REQUESTS, BatchState, Provider
 from karat.models.batch.queue import BatchQueue, Hooks
+from karat.models.batch.request_files import write_request
 from karat.models.batch.uploader import Timing
 from karat.models.event_loop import run_coroutine
 from karat.models.governor.budget import BATCH_PRICE, DEFAULT_OUTPUT, Price
@@ -142,7 +142,7 @@ class BatchGovernor(Governor):
             with pending.group.waiting():
                 await self.local.caps.reserve(cost)
                 self.local.caps.settle(cost, cost)
-                await queue.collect(key, partial(_line, key, model, request), cost)
+                await queue.collect(key, partial(write_request, key, model, request), cost)
         raise NotSentError("not asked yet: the request waits for its batch")
 
     async def _acquire(self, pending: PendingRequest) -> Permit:
@@ -175,7 +175,7 @@ class BatchGovernor(Governor):
                 queue.proven, limiter.limit = True, limiter.concurrency
             return outcome
         with pending.group.waiting():
-            outcome = await queue.ask(key, partial(_line, key, model, pending.request), permit.cost)
+            outcome = await queue.ask(key, partial(write_request, key, model, pending.request), permit.cost)
         return await self.local.settle(permit, outcome, 0.0)
 
     def _price_reply(self, reply: Reply, estimate: float | None) -> Reply:
@@ -234,10 +234,3 @@ class BatchGovernor(Governor):
             yield
         finally:
             mine.cancel()
-
-
-def _line(key: str, model: OpenAIModel, request: Request) -> bytes:
-    """The line of a request in a batch's file."""
-    body = model.adapt(model.body(request.messages, request.schema, request.settings))
-    line = {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": body}
-    return json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"

@@ -39,9 +39,7 @@ def read_results(files: Mapping[str, bytes | bytearray], keys: Collection[str], 
     results = Results()
     outcomes = results.outcomes
     for file, content in files.items():
-        for number, line in enumerate(_lines(content), 1):
-            if not line.strip():
-                continue
+        for number, line in read_lines(content):
             if len(results.problems) == MOST_PROBLEMS:
                 break
             place = f"batch {batch}, file {file}, line {number}"
@@ -56,23 +54,26 @@ def read_results(files: Mapping[str, bytes | bytearray], keys: Collection[str], 
             elif key in outcomes:
                 outcomes[key] = Fault("row", f"batch {batch} holds several replies to this request; none is used")
             else:
-                outcomes[key] = _read_outcome(value)
+                outcomes[key] = read_outcome(value)
     for key in keys:
         outcomes.setdefault(key, Fault("transient", f"batch {batch} holds no reply"))
     return results
 
 
-def _lines(content: bytes | bytearray) -> Iterator[bytes]:
-    """The lines, one at a time: a list of all would take as much memory again."""
-    start = 0
+def read_lines(content: bytes | bytearray) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not empty, each with its number, one at a time: a list would take as much memory again."""
+    start = number = 0
     while start < len(content):
         end = content.find(b"\n", start)
-        end = len(content) if end < 0 else end
-        yield bytes(memoryview(content)[start : min(end, start + REPLY_BYTES + 1)])
+        end, number = len(content) if end < 0 else end, number + 1
+        line = bytes(memoryview(content)[start : min(end, start + REPLY_BYTES + 1)])
+        if line.strip():
+            yield number, line
         start = end + 1
 
 
-def _read_outcome(value: Mapping[str, Any]) -> Reply | Fault:
+def read_outcome(value: Mapping[str, Any]) -> Reply | Fault:
+    """The reply in a line, or why there is none."""
     error, response = value.get("error") or {}, value.get("response") or {}
     if not response:
         code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)

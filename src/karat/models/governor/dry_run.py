@@ -72,15 +72,19 @@ class CountingGovernor(Governor):
             self.estimate.cached += 1
         else:
             self._asked |= set() if key is None else {key}
-            prompt = estimate_prompt_tokens(request)
-            self.estimate.input_tokens += prompt
-            parts = (request.schema or {}).get("properties", {})
-            several = sum(part.get("type") in ("object", "array") for part in parts.values())  # criteria, sentences
-            reply = request.settings.get("max_tokens", LABEL_TOKENS * max(several, 1))
-            self.estimate.output_tokens += reply
-            if request.schema is not None:  # a judge's
-                self.estimate.again = again = self.estimate.again or RequestEstimate()
-                again.calls += 1
-                again.input_tokens += prompt + reply + SECOND_TOKENS  # with the first reply, and what is wrong with it
-                again.output_tokens += reply
+            self.count_new(model, request, key)
         raise NotSentError("not asked: this is a dry run")
+
+    def count_new(self, _model: Model, request: Request, _key: str | None) -> None:
+        """Count what a request takes that is neither in the cache nor the same as one before."""
+        prompt = estimate_prompt_tokens(request)
+        self.estimate.input_tokens += prompt
+        parts = (request.schema or {}).get("properties", {})
+        several = sum(part.get("type") in ("object", "array") for part in parts.values())  # criteria, sentences
+        reply = request.settings.get("max_tokens", LABEL_TOKENS * max(several, 1))
+        self.estimate.output_tokens += reply
+        if request.schema is not None:  # a judge's
+            self.estimate.again = again = self.estimate.again or RequestEstimate()
+            again.calls += 1
+            again.input_tokens += prompt + reply + SECOND_TOKENS  # with the first reply, and what is wrong with it
+            again.output_tokens += reply
