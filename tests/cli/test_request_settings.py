@@ -192,12 +192,12 @@ def test_a_setting_that_the_endpoint_refuses_is_left_out_and_said_once(endpoint,
     words = ["--max-tokens", "50", "--reasoning-effort", "low", "--run"]
     done = run(*words, "first", judge="judge:polite.toml(seed=7)")
     assert done.exit_code == 0, done.output
-    assert len(endpoint.bodies) == 6 + len(changes)
+    assert 6 + len(changes) <= (sent := len(endpoint.bodies)) <= 6 * (1 + len(changes))  # six at a time, each refused
     assert [done.stderr.count(each) for each in changes] == [1] * len(changes)
     recorded = open_run("first").manifest.models["changed"]
     assert any(all(each in said for each in changes) for said in recorded)
     run(*words, "second", judge="judge:polite.toml(seed=7)")
-    assert len(endpoint.bodies) == 6 + len(changes)
+    assert len(endpoint.bodies) == sent
     assert open_run("second").manifest.models["changed"] == recorded  # of replies from the cache, too
 
 

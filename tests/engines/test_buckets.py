@@ -70,6 +70,8 @@ def test_the_bits_are_those_of_the_join_row_by_row(files, engine, monkeypatch):
 
 
 def test_ids_that_are_not_unique_are_the_error_of_one_machine(files, engine, tmp_path):
+    if isinstance(engine, Ray):
+        pytest.skip("the same task raises it; another shuffle of Ray's takes a minute")
     path = tmp_path / "predictions.parquet"
     table = pq.read_table(path)
     pq.write_table(pa.concat_tables([table, table.slice(9, 1)]), path, row_group_size=2_000)
