@@ -6,9 +6,11 @@ The server is `$KARAT_PHOENIX`, else `.phoenix/bin/phoenix` as scripts/phoenix p
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -27,6 +29,7 @@ httpx = pytest.importorskip("httpx")
 client_package = pytest.importorskip("phoenix.client")
 exporter = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
 
+import pandas as pd  # noqa: E402
 from opentelemetry.sdk.resources import Resource  # noqa: E402
 from opentelemetry.sdk.trace import TracerProvider  # noqa: E402
 from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: E402
@@ -281,6 +284,35 @@ async def _run(url, asked):
     async with httpx.AsyncClient(base_url=url) as http:
         client = client_package.AsyncClient(http_client=http)
         return await client.experiments.run_experiment(**asked, concurrency=20)
+
+
+def _answer(example):
+    return example["input"]["q"]
+
+
+def test_an_experiment_on_a_split_of_a_dataset_scores_its_examples_alone(server):
+    table = pd.DataFrame({"q": ["a", "b", "c"], "gold": ["a", "x", "c"], "part": ["dev", "test", "test"]})
+    keys = {"input_keys": ["q"], "output_keys": ["gold"], "split_key": "part"}
+    server.client.datasets.create_dataset(name="with splits", dataframe=table, **keys)
+    dataset = server.client.datasets.get_dataset(dataset="with splits", splits=["test"])
+    texts = {"prediction": "output", "reference": "expected.gold"}
+    asked = {"dataset": dataset, "task": _answer, "evaluators": [experiment_evaluator("em", texts)]}
+    ran = server.client.experiments.run_experiment(**asked, print_summary=False)
+    rows = httpx.get(f"{server.url}/v1/experiments/{ran['experiment_id']}/json").json()
+    assert {row["input"]["q"]: row["annotations"][0]["score"] for row in rows} == {"b": 0.0, "c": 1.0}
+
+
+def test_phoenixs_plugin_of_pytest_records_scores_of_karats_evaluators(server, tmp_path):
+    shutil.copy(Path(__file__).with_name("recorded.py"), tmp_path / "test_answers.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
+    env = os.environ | {"PHOENIX_BASE_URL": server.url, "PHOENIX_COLLECTOR_ENDPOINT": server.url, "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env, cwd=tmp_path)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    dataset = server.client.datasets.get_dataset(dataset="pytest suite")
+    (ran,) = server.client.experiments.list(dataset_id=dataset.id)
+    rows = httpx.get(f"{server.url}/v1/experiments/{ran['id']}/json").json()
+    scores = [each["score"] for row in rows for each in row["annotations"] if each["name"] == "f1"]
+    assert sorted(scores) == [0.0, 1.0]
 
 
 def test_what_there_is_not_is_told_with_what_there_is(server, project):
