@@ -87,7 +87,7 @@ class _Karat(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is called; the nearest one is named where there is none."""
         if args[0][:1] != "-" and self.get_command(ctx, args[0]) is None:
-            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], chain(*_SECTIONS.values()))}")
+            ctx.fail(f"unknown command {args[0]!r}{did_you_mean(args[0], chain(*_SECTIONS.values()))}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:

@@ -38,9 +38,7 @@ def govern(evaluator: Evaluator) -> Evaluator | None:
     asked._async_adapter = copy(llm._async_adapter)  # noqa: SLF001
     asked._async_adapter.client = direct(llm._async_client)  # noqa: SLF001
     governed.llm = asked
-    if (
-        not tracing.records_spans()
-    ):  # Phoenix looks at its arguments and settings for each span, also for those of no use
+    if not tracing.records_spans():  # Phoenix prepares a span for every call, also where none is recorded
         traced = inspect.unwrap(type(evaluator)._async_traced_evaluate)  # noqa: SLF001
         governed._async_traced_evaluate = MethodType(traced, governed)  # noqa: SLF001
     return cast("Evaluator", governed)

@@ -88,7 +88,7 @@ def _is_row(document: Any) -> bool:
 
 
 def _names_roles(row: dict[str, Any]) -> bool:
-    """Whether an object has a known column name, or those of a known tool."""
+    """Whether an object has a known column name, or the columns of a known tool."""
     return any(map(is_known_name, row)) or find_layout(row) is not None
 
 
@@ -98,7 +98,7 @@ def _places() -> dict[str, str]:
 
 
 def _rows_at(document: Any, path: str) -> list[dict[str, Any]]:
-    """The rows at a path in a document, a list of objects, or those of all members (`*`); empty if there are none."""
+    """The rows at a path in a document: a list of objects, or the rows of all members (`*`); [] if there are none."""
     for key in path.split("."):
         if not isinstance(document, dict):
             return []

@@ -1,7 +1,7 @@
 """Requests that are written to a file, for whatever answers it, and the replies that come back in another.
 
-The form is that of OpenAI's batches, which vLLM's `run-batch` and others read and write too: a JSON object a line, with
-the key of the request in the cache of replies as its `custom_id`.
+The files have the form of OpenAI's batches, which vLLM's `run-batch` and others read and write too: a JSON object a
+line, with the key of the request in the cache of replies as its `custom_id`.
 """
 
 from __future__ import annotations

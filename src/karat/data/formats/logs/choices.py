@@ -18,7 +18,7 @@ def most_likely(choices: Sequence[str], likelihoods: Any) -> str | None:
 
 
 def choose(choices: Sequence[str] | None, places: Any) -> list[str] | None:
-    """The choices at a place, or at several; None where there is no such choice.
+    """The choices at a place, or at several; None where the row lacks it.
 
     >>> choose(["Paris", "Bern"], 1), choose(["Paris", "Bern"], [0, 1]), choose(["Paris"], 3)
     (['Bern'], ['Paris', 'Bern'], None)

@@ -70,7 +70,7 @@ def _likelihoods(row: dict[str, Any]) -> tuple[list[str], list[Any]] | None:
 
 
 def _golds(choices: list[str], target: Any) -> list[str] | None:
-    """The right choices: `target` is the number of one, as a number or text, those of several, or a text."""
+    """The right choices: `target` is a number, also as text, a list of numbers, or a text."""
     with suppress(ValueError, SyntaxError):
         target = literal_eval(target) if isinstance(target, str) else target
     if isinstance(target, int | list):

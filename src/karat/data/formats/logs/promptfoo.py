@@ -19,7 +19,7 @@ from karat.data.formats.logs.rows import add_columns, open_rows, records
 from karat.data.source import Source
 
 _FIRST = ["Status", "Score", "Named Scores"]
-"""The columns that follow an output, after which are those of named metrics."""
+"""The columns that follow an output; the columns of named metrics come after them."""
 _LABEL = re.compile(r"\[(?P<provider>[^\]]*)\] (?P<prompt>.*)", re.DOTALL)
 _TEMPLATE = re.compile(r"\s*\{\{\s*(?P<name>\w+)\s*\}\}\s*")
 _TYPES = ("equals", "similar", "factuality", "levenshtein", "rouge-n", "bleu", "contains", "icontains")
@@ -27,7 +27,7 @@ _TYPES = ("equals", "similar", "factuality", "levenshtein", "rouge-n", "bleu", "
 
 
 def is_promptfoo(head: bytes) -> bool:
-    r"""Whether the first bytes of a CSV file are those of promptfoo's.
+    r"""Whether a CSV file, of which these are the first bytes, is promptfoo's.
 
     >>> is_promptfoo(b"question,[echo] {{question}},Status,Score,Named Scores,Grader Reason,Comment\n")
     True

@@ -35,7 +35,7 @@ def check_rows(rows: Iterable[T], name: str, tool: str, row: int = 1) -> Iterato
 
 
 def open_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Source:
-    """Open rows of a tool's log as a source, through a temporary file: few are in memory, and types are those of all.
+    """Open rows of a tool's log as a source, through a temporary file: few are in memory, and all decide the types.
 
     Raises `DataError` if there are none, and what `check_rows` raises.
     """
