@@ -1,8 +1,17 @@
-"""A Phoenix server that fails as a test asks it to. A real one is in test_server.py."""
+"""Phoenix servers: one that fails as a test asks it to, and a real one.
+
+The real one is `$KARAT_PHOENIX`, else `.phoenix/bin/phoenix` as scripts/phoenix puts it.
+"""
 
 import json
+import os
+import signal
+import socket
+import subprocess
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from urllib.parse import parse_qs, urlsplit
 
@@ -114,3 +123,61 @@ def scored():
     """250 spans, of which the last has no reference."""
     rows = [{"span_id": f"{n:016x}", "prediction": "x y", "reference": "x" if n < 249 else None} for n in range(250)]
     return karat.score(rows, ["exact_match", "token_f1"])
+
+
+PLACES = [Path(os.environ.get("KARAT_PHOENIX", "-")), Path(__file__).parents[4] / ".phoenix/bin/phoenix"]
+
+
+class RealPhoenix:
+    """A Phoenix on this machine, that can be killed and started again on what it kept."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder, self.process = program, folder, None
+        self.port, self.grpc = (_free_port() for _ in range(2))
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        import httpx  # which comes with Phoenix's client
+
+        told = {"HOST": "127.0.0.1", "PORT": self.port, "GRPC_PORT": self.grpc, "WORKING_DIR": self.folder}
+        told |= {"TELEMETRY_ENABLED": "false", "ALLOW_EXTERNAL_RESOURCES": "false", "DISABLE_AGENT_ASSISTANT": "true"}
+        env = os.environ | {f"PHOENIX_{name}": str(value) for name, value in told.items()}
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [self.program, "serve"], env=env, stdout=log, stderr=log, start_new_session=True
+            )
+        for _ in range(1800):
+            assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
+            try:
+                if httpx.get(f"{self.url}/healthz").is_success:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.1)
+        raise AssertionError("the server did not start")
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    @property
+    def client(self):
+        from phoenix.client import Client
+
+        return Client(base_url=self.url)
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    program = next((place for place in PLACES if place.is_file()), None)
+    if program is None:
+        pytest.skip("no Phoenix server: scripts/phoenix installs one")
+    server = RealPhoenix(program, tmp_path_factory.mktemp("phoenix"))
+    server.start()
+    yield server
+    server.kill()

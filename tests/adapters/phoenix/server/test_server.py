@@ -1,14 +1,14 @@
 """A real Phoenix server: its spans scored, their scores read back, its experiments, and its sudden end.
 
-The server is `$KARAT_PHOENIX`, else `.phoenix/bin/phoenix` as scripts/phoenix puts it; without one these tests skip.
+Without a server, which `conftest.py` starts, these tests skip.
 """
 
 import asyncio
+import gc
 import json
 import os
+import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,7 +23,7 @@ from karat.cli.main import main
 from karat.judges import Judge
 from karat.models.governor.governor import Governor
 from karat.models.governor.retry import RetryPolicy
-from karat.models.testing.fake import FakeModel
+from karat.models.testing.fake import FakeModel, FakeServer
 
 httpx = pytest.importorskip("httpx")
 client_package = pytest.importorskip("phoenix.client")
@@ -42,61 +42,9 @@ from karat.adapters.phoenix.server.outbox import NotLogged, log_annotations, sen
 
 pytestmark = pytest.mark.phoenix
 
-PLACES = [Path(os.environ.get("KARAT_PHOENIX", "-")), Path(__file__).parents[4] / ".phoenix/bin/phoenix"]
 TRACES = 60
 ANSWERS = ["Paris", "in Paris", "Lyon"]  # by turns; the gold is Paris
 DOCUMENTS = [("d1", "Paris is the capital of France.", 0.9), ("d2", "Lyon lies on the Rhône.", 0.4)]
-
-
-class Server:
-    """A Phoenix on this machine, that can be killed and started again on what it kept."""
-
-    def __init__(self, program, folder):
-        self.program, self.folder, self.process = program, folder, None
-        self.port, self.grpc = (_free_port() for _ in range(2))
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def start(self):
-        told = {"HOST": "127.0.0.1", "PORT": self.port, "GRPC_PORT": self.grpc, "WORKING_DIR": self.folder}
-        told |= {"TELEMETRY_ENABLED": "false", "ALLOW_EXTERNAL_RESOURCES": "false", "DISABLE_AGENT_ASSISTANT": "true"}
-        env = os.environ | {f"PHOENIX_{name}": str(value) for name, value in told.items()}
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [self.program, "serve"], env=env, stdout=log, stderr=log, start_new_session=True
-            )
-        for _ in range(1800):
-            assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
-            try:
-                if httpx.get(f"{self.url}/healthz").is_success:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.1)
-        raise AssertionError("the server did not start")
-
-    def kill(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-    @property
-    def client(self):
-        return client_package.Client(base_url=self.url)
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    program = next((place for place in PLACES if place.is_file()), None)
-    if program is None:
-        pytest.skip("no Phoenix server: scripts/phoenix installs one")
-    server = Server(program, tmp_path_factory.mktemp("phoenix"))
-    server.start()
-    yield server
-    server.kill()
 
 
 @pytest.fixture(scope="session")
@@ -343,18 +291,22 @@ def test_a_server_killed_while_scores_are_logged_loses_none_and_gets_none_twice(
     assert not list(tmp_path.iterdir())
 
 
-def test_traces_and_sessions_are_annotated_once_too(server, tmp_path):
-    provider = TracerProvider(resource=Resource({"openinference.project.name": "chat"}))
+def _send_span(server, project, session):
+    provider = TracerProvider(resource=Resource({"openinference.project.name": project}))
     provider.add_span_processor(BatchSpanProcessor(exporter.OTLPSpanExporter(f"{server.url}/v1/traces")))
-    with provider.get_tracer("app").start_as_current_span(
-        "ask", attributes=_kind("CHAIN") | {"session.id": "s-1"}
-    ) as a:
-        trace = f"{a.get_span_context().trace_id:032x}"
+    attributes = _kind("CHAIN") | {"session.id": session}
+    with provider.get_tracer("app").start_as_current_span("ask", attributes=attributes) as span:
+        pass
     provider.shutdown()
     for _ in range(100):
-        if any(each["name"] == "chat" for each in server.client.projects.list()):
-            break
+        if any(each["name"] == project for each in server.client.projects.list()):
+            return span.get_span_context()
         time.sleep(0.1)
+    raise AssertionError("the span did not arrive")
+
+
+def test_traces_and_sessions_are_annotated_once_too(server, tmp_path):
+    trace = f"{_send_span(server, 'chat', 's-1').trace_id:032x}"
     for target, ids, held in (
         ("trace_id", [trace], lambda: server.client.traces.get_traces(project_identifier="chat")),
         ("session_id", ["s-1"], None),
@@ -393,3 +345,46 @@ def test_an_experiment_that_was_stopped_is_resumed(server):
     )
     rows = httpx.get(f"{server.url}/v1/experiments/{ran['experiment_id']}/json").json()
     assert [each["score"] for row in rows for each in row["annotations"] if each["name"] == "token_f1"] == [1.0] * 4
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_quickstarts_of_phoenixs_client_run_under_karats_name_and_with_karats_evaluators(
+    server, quickstarts, monkeypatch
+):
+    """The README of the installed client, whose placeholders are replaced by what the server holds.
+
+    Statements that fail with Phoenix's client fail likewise: the README of 3.5 has outdated ones.
+    """
+    blocks_of, run_statements = quickstarts
+    for name in ("PHOENIX_BASE_URL", "PHOENIX_COLLECTOR_ENDPOINT"):
+        monkeypatch.setenv(name, server.url)
+    span = f"{_send_span(server, 'my-llm-app', 'my-session-id').span_id:016x}"
+    rows = {"inputs": [{"question": "q"}], "outputs": [{"answer": "Result for: q"}]}
+    for name in ("qa-evaluation", "my-dataset"):
+        dataset = server.client.datasets.create_dataset(name=name, **rows)
+    failures = {}
+    with FakeServer() as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        for package in ("phoenix.client", "karat.adapters.phoenix.client"):
+            names = {"ours": [experiment_evaluator("exact_match", {"reference": "expected.answer"})]}
+            changes = {
+                r"phoenix\.client": package,
+                r"run_experiment\(": "run_experiment(evaluators=ours, ",
+                r"\bname=\"": f'name="{package} ',
+                r"span-\d+": span,
+                "my-experiment-id": server.client.experiments.create(dataset_id=dataset.id)["id"],
+                "my-example-id": dataset.examples[0]["id"],
+            }
+            code = blocks_of("arize-phoenix-client")
+            for pattern, text in changes.items():
+                code = [re.sub(pattern, text, block) for block in code]
+            failures[package] = [list(map(type, run_statements(block, names))) for block in code]
+            experiment = httpx.get(f"{server.url}/v1/experiments/{names['experiment']['experiment_id']}/json").json()
+            assert [each["score"] for row in experiment for each in row["annotations"]] == [1.0]
+            names.clear()
+            gc.collect()  # the clients that the quickstarts leave open
+    theirs, ours = failures.values()
+    assert ours == theirs
+    assert sum(map(len, ours)) < len(ours)
+    assert any("Customer" in each["name"] for each in server.client.projects.list())
