@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from karat.core.columns.column_cache import column_cache
 from karat.core.errors import RowError
 from karat.text import columns
-from karat.text.columns import distinct_words, extract, normalise, tokenise
-from karat.text.extract import find_first_line
+from karat.text.columns import distinct_words, normalise, tokenise
 from karat.text.normalise import NORMALIZERS
 from karat.text.tokenise import TOKENIZERS
 
@@ -61,73 +60,6 @@ TEXTS = st.lists(
     st.lists(st.sampled_from(PIECES), max_size=9).map("".join) | st.text(max_size=9), min_size=100, max_size=100
 )
 MAPS = [(normalise, name) for name in NORMALIZERS] + [(tokenise, name) for name in TOKENIZERS]
-MATHEMATICS = [
-    *[
-        "\\frac",
-        "\\tfrac",
-        "\\dfrac",
-        "tfrac",
-        "\\f",
-        "rac",
-        "\\sqrt",
-        "sqrt",
-        "\\text{ ",
-        "\\text{cm}",
-        "\\left",
-        "\\right",
-    ],
-    *[
-        "\\!",
-        "\\%",
-        "%",
-        "\\$",
-        "$",
-        "^{\\circ}",
-        "^\\circ",
-        "^",
-        "\\circ",
-        "\\",
-        "\\\\",
-        "\\pi",
-        "\\ ",
-        "{",
-        "}",
-        "(",
-        ")",
-    ],
-    *[
-        "/",
-        "//",
-        "1/2",
-        "-3/04",
-        "1 /2",
-        "1_0/3",
-        "\u0663/1",
-        "x/2",
-        "=",
-        "x=",
-        "北京=",
-        "abc=",
-        ".",
-        " .",
-        "{.",
-        "0.5",
-        ".5",
-    ],
-    *["\n", " ", "\t", "\u00a0", "\x1c", "\x00", "é", "北", "𝔸", "0", "12", "+", "-", ",", "9" * 700],
-]
-FORMULAS = st.recursive(
-    st.sampled_from(MATHEMATICS) | st.text(max_size=2),
-    lambda inner: (
-        st.lists(inner, max_size=4).map("".join)
-        | inner.map(lambda term: f"\\sqrt{{{term}}}")
-        | inner.map(lambda term: f"{term}\\text{{ km}}")
-        | st.tuples(inner, inner).map(lambda terms: f"\\frac{{{terms[0]}}}{{{terms[1]}}}")
-        | st.tuples(inner, inner).map("/".join)
-        | st.tuples(inner, inner).map("=".join)
-    ),
-    max_leaves=8,
-)
 each_map = pytest.mark.parametrize(("apply", "name"), MAPS, ids=[name for _, name in MAPS])
 
 
@@ -141,35 +73,6 @@ def define(apply, name: str):
 def test_kernels_equal_their_definitions(texts: list[str]) -> None:
     for apply, name in MAPS:
         assert apply(pa.array(texts), name).to_pylist() == list(map(define(apply, name), texts)), name
-
-
-@settings(max_examples=60)
-@given(texts=st.lists(FORMULAS, min_size=100, max_size=100))
-def test_formulas_are_spelled_as_defined(texts: list[str]) -> None:
-    assert normalise(pa.array(texts), "math").to_pylist() == list(map(NORMALIZERS["math"], texts))
-
-
-def test_long_formulas_are_spelled_as_defined() -> None:
-    texts = [piece * 20_000 for piece in MATHEMATICS] + ["\\sqrt" * 20_000 + "2", "{." * 20_000 + "/", "\\\\%" * 20_000]
-    assert normalise(pa.array(texts), "math").to_pylist() == list(map(NORMALIZERS["math"], texts))
-
-
-@pytest.mark.skipif(not columns.COMPILED, reason="nothing is compiled")
-def test_usual_formulas_need_no_definition(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [
-        "x = 1/2",
-        ".5",
-        "\\frac{3}4",
-        "\\sqrt2",
-        "10\\text{ cm}",
-        "\\left(1,\\!000\\right)",
-        "90^\\circ",
-        "x/y",
-        "\\sqrt",
-    ]
-    want = list(map(NORMALIZERS["math"], texts))
-    monkeypatch.setattr(columns, "_map_by_definition", lambda *_: pytest.fail("a row was delegated"))
-    assert normalise(pa.array(texts), "math").to_pylist() == want
 
 
 @each_map
@@ -230,9 +133,6 @@ def test_the_bytes_of_a_null_row_are_not_read() -> None:
         2, pa.array([0, 2, 4], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xffok"), pa.py_buffer(b"\x02")
     )
     assert normalise(hidden, "squad").to_pylist() == [None, "ok"]
-    three = pa.array([b"\xff", b"\n", b"B\n"]).view(pa.string())
-    hidden = pa.StringArray.from_buffers(3, *three.buffers()[1:], pa.py_buffer(b"\x06"))
-    assert extract(hidden, "first_line", find_first_line).to_pylist() == [None, None, "B"]
 
 
 def test_a_kernel_without_the_map_is_not_used() -> None:

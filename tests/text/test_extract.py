@@ -14,9 +14,8 @@ from karat.core.metric.spec import parse
 from karat.errors import RowError, SpecError
 from karat.kinds import Counts, Score, Text
 from karat.metrics import exact_match, matches_regex, token_f1
-from karat.text import columns
 from karat.text.extract import (
-    COMPILED,
+    BY_BENCHMARK,
     extract_regex,
     find_answer,
     find_between_dollars,
@@ -228,25 +227,22 @@ def by_regex(name, text):
 
 
 @given(REPLIES)
-def test_compiled_extractors_equal_their_definitions_and_the_patterns_of_lm_eval(texts):
-    for name, find in COMPILED.items():
+def test_extractors_of_benchmarks_equal_the_patterns_of_lm_eval(texts):
+    for name in BY_REGEX:
         expected = [by_regex(name, text) for text in texts]
-        assert [(find(text) or "").strip() or None for text in texts] == expected, name
         assert extract_answers(pa.array(texts, pa.string()), name).to_pylist() == expected, name
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", BY_REGEX)
 @pytest.mark.parametrize("piece", ["answer is ", "the answer is \n", "#### ", "#### -", "-", ".", "é", "  "])
-def test_compiled_extractors_read_long_replies(name, piece):
+def test_extractors_of_benchmarks_read_long_replies(name, piece):
     texts = [piece * 20_000, piece * 20_000 + "the answer is 1.\n#### 5"]
     assert extract_answers(pa.array(texts), name).to_pylist() == [by_regex(name, text) for text in texts]
 
 
-@pytest.mark.parametrize("name", COMPILED)
-@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("name", BY_REGEX)
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_compiled_extractors_read_every_layout(name, compiled, kind, monkeypatch):
-    monkeypatch.setattr(columns, "COMPILED", compiled and columns.COMPILED)
+def test_extractors_of_benchmarks_read_every_layout(name, kind):
     texts = ["so the answer is é 5.\n#### 5", "", "no", "the answer is \u3000.\n", None, "#### -1,000.", "   \nB"] * 2
     expected = [None if text is None else by_regex(name, text) for text in texts]
     column = pa.array(texts, kind)
@@ -269,7 +265,7 @@ def test_what_is_between_dollars_is_found_as_defined(texts):
         assert extract_answers(column[1:-1], "dollars").to_pylist() == expected[1:]
 
 
-@pytest.mark.parametrize("name", [*COMPILED, "dollars"])
+@pytest.mark.parametrize("name", [*BY_BENCHMARK, "dollars", "auto"])
 def test_a_reply_that_is_not_utf8_is_named_by_its_row(name):
     column = pa.array([b"fine", b"the answer is 5.\n#### 5\xff"]).view(pa.string())
     with pytest.raises(RowError, match=r"row 1: .*UTF-8"):

@@ -16,8 +16,8 @@ from targets import decode, split, write
 
 
 def text_maps(data: bytes) -> None:
-    """Normalisers, tokenisers and extractors, line by line."""
-    from karat.text import columns, extract
+    """Normalisers and tokenisers, line by line."""
+    from karat.text import columns
     from karat.text.normalise import NORMALIZERS
     from karat.text.tokenise import TOKENIZERS
 
@@ -26,8 +26,6 @@ def text_maps(data: bytes) -> None:
         **NORMALIZERS,
         **{name: lambda text, by=by: " ".join(by(text)) for name, by in TOKENIZERS.items()},
     }
-    maps |= {name: lambda text, by=by: (by(text) or "").strip() or None for name, by in extract.COMPILED.items()}
-    maps["dollars"] = extract.find_between_dollars
     for name, define in maps.items():
         if name not in columns.INTERPRETED:
             found = columns.map_texts(pa.array(texts), name, define) if name != "none" else pa.array(texts)

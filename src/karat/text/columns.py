@@ -1,4 +1,4 @@
-"""Applies normalisers, tokenisers and extractors to Arrow columns.
+"""Applies normalisers and tokenisers to Arrow columns.
 
 A tokenised column holds the tokens of each row joined by single spaces. The compiled kernel, if built (`COMPILED`),
 returns the same as the definitions, which map the rows that it delegates, and all rows without it.
@@ -6,7 +6,7 @@ returns the same as the definitions, which map the rows that it delegates, and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal
 from weakref import WeakValueDictionary
@@ -28,7 +28,7 @@ try:
 except ImportError:  # no compiler at install time
     COMPILED = False
 
-INTERPRETED = {"drop", "mlqa:ar", "mlqa:zh", "intl"}
+INTERPRETED = {"drop", "gsm8k", "math", "mlqa:ar", "mlqa:zh", "intl"}
 """Normalisers and tokenisers that have no kernel."""
 
 Normalizer = Literal[
@@ -91,18 +91,6 @@ def tokenise(column: pa.Array, name: str) -> pa.Array:
     return _mapped(column, name, lambda text: " ".join(split(text)))
 
 
-def extract(column: pa.Array, name: str, find: Callable[[str], str | None]) -> pa.Array:
-    r"""What `find` finds in each text, without surrounding whitespace; null where nothing is left, and for null.
-
-    Takes a string or large_string Array and returns large_string. The kernel has a map of that name, which equals
-    `find`. Raises RowError for a row that is not UTF-8.
-
-    >>> extract(pa.array(["Paris \nin France", ""]), "first_line", lambda text: text.partition("\n")[0]).to_pylist()
-    ['Paris', None]
-    """
-    return map_texts(column, name, lambda text: (find(text) or "").strip() or None)
-
-
 def distinct_words(column: pa.Array) -> pa.Array:
     """Each word of a text, which ends at a space, once, joined by single spaces.
 
@@ -139,20 +127,23 @@ def drop_marks(column: pa.Array) -> pa.Array:
     return pc.replace_with_mask(column, marked, pa.array(texts, column.type)) if texts else column
 
 
-def _mapped(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa.Array:
+def _mapped(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, _mapped(column.dictionary, name, define))
     return once(name, (column,), lambda: map_texts(column, name, define))
 
 
-def map_texts(column: pa.Array, name: str, define: Callable[[str], str | None]) -> pa.Array:
-    """Each text as `define` maps it, by the kernel's map of that name; takes and raises the same as `extract`."""
+def map_texts(column: pa.Array, name: str, define: Callable[[str], str]) -> pa.Array:
+    """Each text as `define` maps it, by the kernel's map of that name.
+
+    Takes a string or large_string Array and returns large_string. Raises RowError for a row that is not UTF-8.
+    """
     rows = len(column)
     if name == "drop":
         with suppress(UnicodeDecodeError):  # the row is named below
             return _map_drop(pc.replace_substring(column.cast(pa.large_string()), "-", " "))
     if not COMPILED or name in INTERPRETED or not rows:
-        return _map_by_definition(column, range(rows), define)
+        return map_by_definition(column, define)
     column = column.cast(pa.large_string())
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + rows + 1]
@@ -161,12 +152,11 @@ def map_texts(column: pa.Array, name: str, define: Callable[[str], str | None]) 
     delegated = np.zeros(rows, np.uint8)
     texts, mapped_texts = (np.frombuffer(buffer, np.uint8) for buffer in (data or b"\0", out))
     left = transform(name, bounds, texts, np.frombuffer(out_offsets, np.int64), mapped_texts, delegated)
-    found = np.asarray(column.is_valid()) & (delegated != 2)
-    valid = None if found.all() else pa.py_buffer(np.packbits(found, bitorder="little"))
+    valid = pa.py_buffer(np.packbits(column.is_valid(), bitorder="little")) if column.null_count else None
     mapped = pa.Array.from_buffers(pa.large_string(), rows, [valid, out_offsets, out])
     if not left:
         return mapped
-    rest = _map_by_definition(column, np.flatnonzero(delegated == 1).tolist(), define)
+    rest = pa.array([_apply(define, column, row) for row in np.flatnonzero(delegated).tolist()], pa.large_string())
     return pc.replace_with_mask(mapped, pa.array(delegated == 1), rest)
 
 
@@ -192,8 +182,13 @@ def map_words(column: pa.Array, change: Callable[[str], str]) -> pa.Array:
     return pc.binary_join(lists, pa.scalar(" ", pa.large_string()))
 
 
-def _map_by_definition(column: pa.Array, rows: Iterable[int], define: Callable[[str], str | None]) -> pa.Array:
-    return pa.array([_apply(define, column, row) for row in rows], pa.large_string())
+def map_by_definition(column: pa.Array, define: Callable[[str], str | None]) -> pa.Array:
+    """What `define` makes of each text; null for null. Takes and raises the same as `map_texts`."""
+    try:
+        mapped = [None if text is None else define(text) for text in column.to_pylist()]
+    except UnicodeDecodeError:  # the row is named
+        mapped = [_apply(define, column, row) for row in range(len(column))]
+    return pa.array(mapped, pa.large_string())
 
 
 def _apply(define: Callable[[str], str | None], column: pa.Array, row: int) -> str | None:

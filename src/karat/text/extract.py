@@ -22,7 +22,7 @@ from karat.core.metric.extract import add_extractor
 from karat.text.answers.choices import read_choice
 from karat.text.answers.expressions import NUMBER, find_expression, is_number
 from karat.text.answers.in_json import find_in_json
-from karat.text.columns import extract, map_texts
+from karat.text.columns import map_by_definition
 
 _BRACES = re.compile(r"(?P<box>\\{1,2}(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
 _ANSWER_IS = re.compile(
@@ -177,7 +177,8 @@ def find_gsm8k_flexible(text: str) -> str | None:
     >>> find_gsm8k_flexible("18 - 4 = $14."), find_gsm8k_flexible("none.")
     ('$14.', None)
     """
-    return _last(_GSM8K_NUMBER, text)
+    numbers = _GSM8K_NUMBER.findall(text)
+    return numbers[-1] if numbers else None
 
 
 def find_first_line(text: str) -> str:
@@ -234,43 +235,33 @@ def _unwrapped(text: str) -> str:
     return next(filter(None, wrapped.groups())) if wrapped else text
 
 
-def _or_null(answers: list[str | None]) -> pa.Array:
-    """The answers without surrounding whitespace; null where an answer is empty."""
-    return pa.array([answer.strip() or None if answer is not None else None for answer in answers], pa.large_string())
-
-
 def _each(find: Callable[..., str | None]) -> Callable[[pa.Array, str], pa.Array]:
-    """The function on columns that a definition for one text defines."""
+    """The function on columns that a definition for one text defines; null where the answer is blank."""
 
     def extract(column: pa.Array, rest: str) -> pa.Array:
         arguments = (rest,) if rest else ()
-        return _or_null([find(text, *arguments) for text in column.to_pylist()])
+        return map_by_definition(column, lambda text: (find(text, *arguments) or "").strip() or None)
 
     return extract
 
 
-def _compiled(name: str) -> Callable[[pa.Array, str], pa.Array]:
-    """The function on columns by the kernel, which equals the definition."""
-    return lambda column, _: extract(column, name, COMPILED[name])
-
-
-COMPILED: dict[str, Callable[[str], str | None]] = {
+BY_BENCHMARK: dict[str, Callable[[str], str | None]] = {
     "gsm8k_strict": partial(find_first, pattern="#### (-?[0-9.,]+)"),
     "gsm8k_flexible": find_gsm8k_flexible,
     "mmlu_cot": partial(find_first, pattern="answer is (.*)."),
     "bbh": partial(find_first, pattern="the answer is (.*)."),
     "first_line": find_first_line,
+    "uncited": find_uncited,
 }
-"""The definitions of the extractors that have a kernel."""
+"""How scripts of benchmarks read replies; they take references as they are."""
 
 add_extractor("boxed", _each(find_boxed))
 add_extractor("answer_is", _each(find_stated), choose=choose_stated)
 add_extractor("last_number", _each(find_last_number))
 add_extractor("letter", _each(find_letter))
 add_extractor("auto", _each(find_answer), gold=_each(find_marked), choose=choose_answer)
-add_extractor("dollars", lambda column, _: map_texts(column, "dollars", find_between_dollars), gold=False)
-add_extractor("uncited", _each(find_uncited), gold=False)
-for _name in COMPILED:
-    add_extractor(_name, _compiled(_name), gold=False)
+add_extractor("dollars", lambda column, _: map_by_definition(column, find_between_dollars), gold=False)
+for _name, _find in BY_BENCHMARK.items():
+    add_extractor(_name, _each(_find), gold=False)
 add_extractor("json", _each(find_in_json), needs="path")
 add_extractor("regex", extract_regex, needs="pattern")

@@ -103,11 +103,11 @@ def normalise_formula(text: str) -> str:
     return " ".join(text.split()).rstrip(" .,;:")
 
 
-MATH_SPELLINGS = (
+_SPELLINGS = (
     *(("\n", ""), ("\\!", ""), ("\\\\", "\\"), ("tfrac", "frac"), ("dfrac", "frac"), ("\\left", ""), ("\\right", "")),
     *(("^{\\circ}", ""), ("^\\circ", ""), ("\\$", "")),
 )
-NOT_SPELLED = "\ufdd0"
+_NOT_SPELLED = "\ufdd0"
 
 
 def _normalise_commands(text: str) -> str:
@@ -181,11 +181,11 @@ def spell_as_math(text: str) -> str:
     try:
         return _spell_as_math(text)
     except (IndexError, ValueError):
-        return NOT_SPELLED + text
+        return _NOT_SPELLED + text
 
 
 def _spell_as_math(text: str) -> str:
-    for old, new in MATH_SPELLINGS:
+    for old, new in _SPELLINGS:
         text = text.replace(old, new)
     if "\\text{ " in text:
         text, _ = text.split("\\text{ ")

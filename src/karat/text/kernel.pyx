@@ -1,14 +1,13 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Compiles the normalisers, tokenisers and some extractors of `karat.text`: UTF-8 bytes to UTF-8 bytes, row by row.
+"""Compiles most normalisers and tokenisers of `karat.text`: UTF-8 bytes to UTF-8 bytes, row by row.
 
 Every map returns the same as its definition, except for rows that it delegates (returns -1), which the caller maps by
 the definition: malformed UTF-8, characters whose case depends on their neighbours, and the cases in its docstring.
-An extractor returns NOTHING (-2) where its definition returns None or a blank text.
-Output never exceeds twice the input and 16 bytes a row: case folding lengthens UTF-8 by half at most, a token has at
-least one byte, and of formulas `.5` becomes `\\frac{1}{2}`.
+Output never exceeds twice the input and 16 bytes a row: case folding lengthens UTF-8 by half at most, and a token has
+at least one byte.
 
-Tokenisers, extractors and formulas are in files of their own, which are included: they share functions that read and
-write UTF-8, inlined only within a module. Longer than 300 lines because the normalisers share their tables too.
+Tokenisers are in a file of their own, which is included: they share functions that read and write UTF-8, inlined only
+within a module. Longer than 300 lines because the normalisers share their tables too.
 """
 
 import re
@@ -17,10 +16,9 @@ import sys
 import unicodedata
 from threading import Lock
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcmp, memcpy, memmove, memset
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memchr, memcmp, memcpy, memset
 
-from karat.text.formula import MATH_SPELLINGS, NOT_SPELLED
 from karat.text.normalise import ARTICLES, is_currency, is_outer, is_punctuation
 from karat.text.tokenise import split_words
 
@@ -78,16 +76,12 @@ cdef struct Words:  # the articles to drop; none is longer than 8 bytes
     Bytes limit  # where the memory of the texts ends
     bint ascii  # only ASCII punctuation is dropped
     bint spaced  # it becomes a space instead, and so do acute accents and curly apostrophes
-    const char* mark  # of extractors: what stands before an answer
-    Py_ssize_t mark_size
-    uint8_t skip[256]  # how far the mark can be moved when its last byte meets this one
 
 cdef enum:
     WORD, PUNCTUATION, SPACE, OTHER  # kinds of ASCII bytes; OTHER includes every byte that is not ASCII
     OUTER = 1, DECIMAL = 2, ALPHA = 4, ALNUM = 8, CURRENCY = 16, WHITE = 32  # flags of characters
     SMALL_DOTTED_I = 0x130, CAPITAL_SIGMA = 0x3A3  # the two characters str.lower() does not map one to one
     PLANES = 0x20000  # the characters the tables cover: planes 0 and 1
-    NOTHING = -2
 
 cdef uint8_t kind[256]
 cdef uint8_t lower[256]
@@ -413,27 +407,6 @@ cdef Py_ssize_t drop_punctuation(Bytes text, Bytes end, uint8_t* out, const Word
     return o - out
 
 
-cdef Py_ssize_t strip_gsm8k(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
-    """`gsm8k`."""
-    cdef uint8_t* o = out
-    cdef int32_t code
-    while text < end:
-        code = decode(&text, end)
-        if code < 0 or code == SMALL_DOTTED_I or code == CAPITAL_SIGMA:
-            return -1
-        if code == 36 or code == 44:
-            continue
-        o = encode(lower[code] if code < 128 else lower_of(code), o)
-        if code == 32 and o - out >= 5 and memcmp(o - 5, b"#### ", 5) == 0:
-            o = out
-    if o > out and (o - 1)[0] == 46:
-        return o - out - 1
-    if o - out > 1 and (o - 1)[0] == 10 and (o - 2)[0] == 46:
-        (o - 2)[0] = 10
-        return o - out - 1
-    return o - out
-
-
 cdef Py_ssize_t squeeze(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:
     """`whitespace`: words joined by single spaces."""
     cdef uint8_t* o = out
@@ -565,6 +538,12 @@ cdef Py_ssize_t keep_distinct(Bytes text, Bytes end, uint8_t* out, const Words* 
     return o - out
 
 
+cdef inline Bytes piece_end(Bytes text, Bytes end, int mark) noexcept nogil:
+    """The next place of this byte, else the end."""
+    cdef Bytes found = <Bytes>memchr(text, mark, end - text)
+    return found if found != NULL else end
+
+
 cdef bint has_word(Bytes text, Bytes end, Bytes word, Py_ssize_t size) noexcept nogil:
     """Whether a word is among those of a text, which single spaces join."""
     cdef Bytes stop
@@ -576,16 +555,9 @@ cdef bint has_word(Bytes text, Bytes end, Bytes word, Py_ssize_t size) noexcept 
     return False
 
 
-include "kernel.extract.pxi"
-include "kernel.formula.pxi"
-
-
 def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int64_t[::1] out_offsets,
               uint8_t[::1] out, uint8_t[::1] delegated):
-    """Map each row of `data` to `out`; returns how many rows are delegated (1 in `delegated`, empty in `out`).
-
-    Rows in which an extractor finds nothing are 2 in `delegated`.
-    """
+    """Map each row of `data` to `out`; returns how many rows are delegated (1 in `delegated`, empty in `out`)."""
     cdef Py_ssize_t row, size, at = 0, left = 0, rows = offsets.shape[0] - 1
     cdef Words words
     cdef Map step
@@ -603,25 +575,8 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
         step = fold
     elif name == "plain":
         step = drop_punctuation
-    elif name == "gsm8k":
-        step = strip_gsm8k
     elif name == "distinct":
         step = keep_distinct
-    elif name == "gsm8k_strict":
-        _set_mark(&words, b"#### ", 5)
-        step = find_gsm8k_strict
-    elif name == "gsm8k_flexible":
-        step = find_gsm8k_flexible
-    elif name == "mmlu_cot":
-        _set_mark(&words, b"answer is ", 10)
-        step = find_in_line
-    elif name == "bbh":
-        _set_mark(&words, b"the answer is ", 14)
-        step = find_in_line
-    elif name == "first_line":
-        step = find_first_line
-    elif name == "dollars":
-        step = find_between_dollars
     elif name == "13a":
         step = split_13a
     elif name == "words":
@@ -632,8 +587,6 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
         step = split_rouge
     elif name == "whitespace":
         step = squeeze
-    elif name == "math":
-        step = spell
     else:
         raise ValueError(f"this kernel has no map {name!r}: build it again")
     with nogil:
@@ -642,8 +595,6 @@ def transform(str name, const int64_t[::1] offsets, const uint8_t[::1] data, int
             size = step(text + offsets[row], text + offsets[row + 1], &out[at], &words)
             if size >= 0:
                 at += size
-            elif size == NOTHING:
-                delegated[row] = 2
             else:
                 delegated[row] = 1
                 left += 1
