@@ -112,7 +112,7 @@ def test_its_scores_stay_within_its_range(metric):
 def test_null_in_null_out_with_a_reason(metric):
     columns = rows_for(metric)
     rows = score_rows(metric, arrow(columns))
-    keeps = metric.definition.keeps_null
+    keeps = metric.definition.inputs.nulls
     needed = [column for role, column in columns.items() if role not in keeps]
     for index, cells in enumerate(zip(*needed, strict=True)):
         if None in cells:

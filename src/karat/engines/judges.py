@@ -119,7 +119,7 @@ def _find_governor(metrics: Sequence[Metric]) -> Governor | None:
     judges = [metric.judge for metric in metrics if metric.judge is not None]
     if not judges:
         return None
-    governors = {metric.definition.governor or current_models().governor for metric in judges}
+    governors = {metric.governor or current_models().governor for metric in judges}
     governor = governors.pop()
     for judge in judges:
         if not _is_portable(judge):

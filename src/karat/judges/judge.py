@@ -15,7 +15,7 @@ import pyarrow as pa
 from karat.core import telemetry
 from karat.core.context import change_context, current_context
 from karat.core.errors import SpecError
-from karat.core.metric.definition import Definition
+from karat.core.metric.definition import Definition, Remote
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.core.progress import advance
@@ -164,7 +164,8 @@ class JudgeFunction:
         """The definition with the finish of the form's settings; an even number of votes may be a tie."""
         even = len(_model_names(settings) or [""]) * settings["samples"] % 2 == 0
         finish = self.rubric.form.using(settings).finish
-        return replace(definition, finish=finish, binary=self.rubric.binary and not even)
+        remote = definition.remote and replace(definition.remote, binary=self.rubric.binary and not even)
+        return replace(definition, finish=finish, remote=remote)
 
     @cached_property
     def _traced(self) -> bool:
@@ -218,11 +219,7 @@ def _metric(function: JudgeFunction) -> Metric:
             low=low,
             high=high,
             direction=rubric.direction,
-            remote=True,
-            judge=True,
-            binary=rubric.binary,
-            governor=function.governor,
-            fields=rubric.fields,
+            remote=Remote(judge=True, binary=rubric.binary, governor=function.governor, fields=rubric.fields),
             details=function.details,
             specialise=function.specialise,
             marks={"prompt": function.digest},

@@ -9,6 +9,7 @@ import pytest
 
 import karat
 from karat import Metric, metric
+from karat.core.metric.definition import Remote
 from karat.core.metric.registry import add_maker
 from karat.core.metric.spec import parse
 from karat.core.progress import advance
@@ -28,7 +29,9 @@ def lengths(prediction: Text) -> Score:
     return Rows(np.array([[min(1.0, len(text) / 10)] for text in texts]), details={"words": words})
 
 
-waiting = Metric(replace(lengths.definition, remote=True, details=lambda _: {"words": pa.int64()}, marks={"tape": "7"}))
+waiting = Metric(
+    replace(lengths.definition, remote=Remote(), details=lambda _: {"words": pa.int64()}, marks={"tape": "7"})
+)
 ROWS = [{"prediction": "a b c"}, {"prediction": None}, {"prediction": "abcdefghij"}]
 
 

@@ -37,7 +37,7 @@ def write(tmp_path, monkeypatch):
 def test_any_name_of_a_column_is_restored_from_its_spec(name):
     metric = column.using(name=name, direction="minimize")
     assert parse(metric.spec) == metric
-    assert parse(metric.spec).definition.named_columns == {f"column({name})": name}
+    assert parse(metric.spec).definition.inputs.named == {f"column({name})": name}
     assert pickle.loads(pickle.dumps(metric)).spec == metric.spec  # noqa: S301
 
 

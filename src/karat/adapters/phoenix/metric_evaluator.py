@@ -222,4 +222,5 @@ def _failures(rows: Rows, details: Mapping[str, pa.Array]) -> Sequence[str | Non
 
 
 def _field_names(metric: Metric, name: str) -> dict[str, str]:
-    return {field: f"{name}.{field}" for field in metric.definition.fields}
+    remote = metric.definition.remote
+    return {field: f"{name}.{field}" for field in remote.fields} if remote else {}

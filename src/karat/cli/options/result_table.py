@@ -27,7 +27,7 @@ _NOTES = {"comments": "comment lines", "duplicates": "documents that a query has
 def print_result(result: Result, by: str | None) -> None:
     """Print the mapping, the values with their intervals, and what is missing."""
     screen = open_screen()
-    named = {role for metric in result.metrics for role in metric.definition.named_columns}
+    named = {role for metric in result.metrics for role in metric.definition.inputs.named}
     if mapping := [f"{role} ← {column}" for role, column in result.mapping.items() if role not in named]:
         tools = f"{' and '.join(result.tools)}: " if result.tools else ""
         screen.line(tools + "  ".join(mapping), "dim")

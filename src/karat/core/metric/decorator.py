@@ -27,12 +27,22 @@ from typing import Any
 
 from karat.core.columns.kinds import TEXT, Array, Kind
 from karat.core.errors import SpecError, did_you_mean
-from karat.core.metric.definition import Definition, Details, Direction, Length, RowKey, Specialise
+from karat.core.metric.definition import (
+    Definition,
+    Details,
+    Direction,
+    Inputs,
+    Length,
+    Remote,
+    RowKey,
+    Specialise,
+    keywords_of,
+)
 from karat.core.metric.extract import check_extract
 from karat.core.metric.inner import check_metric, specialise_by_inner
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import register as add_to_registry
-from karat.core.metric.setting import MACHINE, OF_CORE, SEVERAL, MissingRows, Setting, check_across, is_json
+from karat.core.metric.setting import FIRST, MACHINE, OF_CORE, SEVERAL, MissingRows, Setting, check_across, is_json
 
 
 def metric(
@@ -47,8 +57,7 @@ def metric(
     direction: Direction = "maximize",
     aliases: tuple[str, ...] = (),
     encoded: bool = False,
-    remote: bool = False,
-    asks_model: Callable[[Mapping[str, Any]], bool] | None = None,
+    remote: bool | Callable[[Mapping[str, Any]], bool] = False,
     details: Details | None = None,
     reads_json: bool = False,
     inner: str = "",
@@ -74,7 +83,7 @@ def metric(
     it names as keyword-only parameters. `low`, `high`: the range of scores, None for an open end. `direction`: which
     scores are better. `aliases`: further names. `encoded`: the function accepts dictionary-encoded columns, which
     avoid repeating a prediction for each of its references. `remote`: the function waits for another process, such as
-    a model; it is called in the caller's thread. `asks_model`: from the settings to whether requests are sent to a
+    a model; it is called in the caller's thread. A callable tells from the settings whether requests are sent to a
     model's endpoint. `details`: from the settings to the Arrow type of each further column in the `Rows`.
     `reads_json`: the texts are expected to be JSON. `inner`: the default of the setting `metric`, another metric whose
     scores the function takes first, as a `Inner` or as `Samples`. `keeps_null`: the columns in which the
@@ -96,8 +105,11 @@ def metric(
 
     def make(function: Callable[..., Any]) -> Metric:
         columns, settings = _parameters(function, nested=bool(inner))
+        for unknown in set(keywords_of(finish) if finish else ()) - settings.keys():
+            nearest = did_you_mean(unknown, settings)
+            raise SpecError(f"{function.__name__}: its finish asks for {unknown!r}, which is no setting{nearest}")
         if inner:
-            settings["metric"] = Setting("metric", inner, Any, check_metric, of_core=True)
+            settings["metric"] = Setting("metric", inner, Any, check_metric, of_core=True, first=True)
         best = "max" if direction == "maximize" else "min"
         for role, name in SEVERAL.items():
             if columns.get(role) is TEXT:
@@ -114,18 +126,13 @@ def metric(
                 source=source,
                 version=version,
                 finish=finish,
-                finish_settings=_finish_settings(function.__name__, finish, settings) if finish else (),
                 low=low,
                 high=high,
                 direction=direction,
                 aliases=aliases,
-                encoded=encoded,
-                remote=remote,
-                asks_model=asks_model,
+                inputs=Inputs(encoded=encoded, json=reads_json, nulls=keeps_null),
+                remote=Remote(asks_model=remote if callable(remote) else None) if remote else None,
                 details=details,
-                reads_json=reads_json,
-                positional="metric" if inner else None,
-                keeps_null=keeps_null,
                 specialise=specialise_by_inner(function, columns, details, specialise) if inner else specialise,
                 key=key,
                 lowered_by=lowered_by,
@@ -145,15 +152,6 @@ def metric(
     return make
 
 
-def _finish_settings(name: str, finish: Callable[..., Array], settings: Mapping[str, Setting]) -> tuple[str, ...]:
-    parameters = inspect.signature(finish).parameters.values()
-    names = tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
-    for unknown in set(names) - settings.keys():
-        nearest = did_you_mean(unknown, settings)
-        raise SpecError(f"{name}: its finish asks for {unknown!r}, which is no setting{nearest}")
-    return names
-
-
 def _parameters(function: Callable[..., Any], *, nested: bool) -> tuple[dict[str, Kind], dict[str, Setting]]:
     """The columns and the settings that a function declares; of a nested metric without its first parameter."""
     try:
@@ -170,7 +168,9 @@ def _parameters(function: Callable[..., Any], *, nested: bool) -> tuple[dict[str
             if name in OF_CORE or parameter.default is parameter.empty or not is_json(parameter.default):
                 raise SpecError(f"{where} is a setting: it needs a default that JSON can hold and a name of its own")
             check = next((note for note in notes if callable(note)), None)
-            settings[name] = Setting(name, parameter.default, kind, check, machine=MACHINE in notes)
+            settings[name] = Setting(
+                name, parameter.default, kind, check, machine=MACHINE in notes, first=FIRST in notes
+            )
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
             column = next((note for note in notes if isinstance(note, Kind)), None)
             if column is None:

@@ -42,29 +42,72 @@ class Cut:
         return values
 
 
+def keywords_of(finish: Callable[..., Any]) -> tuple[str, ...]:
+    """The settings that a finish takes: its keyword-only parameters."""
+    parameters = inspect.signature(finish).parameters.values()
+    return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+
+
 def before_cut(finish: Any) -> Any:
     """The finish whose values a `Cut` cuts; any other finish itself."""
     return getattr(finish, "uncut", finish)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """How a metric takes its columns.
+
+    `encoded`: as dictionaries too, which avoid repeating a prediction for each of its references. `json`: its texts are
+    expected to be JSON. `nulls`: the columns in which the function takes nulls. `ranges`: the least and the greatest
+    number that a column may hold, by role. `named`: the columns of the data that the settings name, by role.
+    """
+
+    encoded: bool = False
+    json: bool = False
+    nulls: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    named: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remote:
+    """What a metric that waits for other processes asks: it is called in the caller's thread.
+
+    `judge`: a language model that grades the answers. `asks_model`: whether requests are sent to a model's endpoint, by
+    the settings; without it, a judge sends them. `governor`: what all requests go through (`karat.models.governor`);
+    None: the one of the context. `fields`: the details that are scores of their own. `binary`: every score is 0 or 1,
+    but for the ties of a panel.
+    """
+
+    judge: bool = False
+    asks_model: Callable[[Mapping[str, Any]], bool] | None = field(default=None, compare=False)
+    governor: Any = field(default=None, compare=False)
+    fields: tuple[str, ...] = ()
+    binary: bool = False
+
+
+@dataclass(frozen=True)
+class Composite:
+    """What a metric of the scores of another one takes.
+
+    `inner`: the other metric, whose scores the function takes as its first argument. `own`: the columns that it takes
+    after it; the others are those of the inner metric. `samples`: the column of the inner metric that holds a list of
+    answers, or of their scores, in each row; empty where none does.
+    """
+
+    inner: Configured = field(compare=False)
+    own: tuple[str, ...]
+    samples: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Definition:
     """What a decorated function declares about a metric, without the values of its settings.
 
-    `finish_settings`: the settings that the finish takes as keyword arguments. `encoded`: the function takes
-    dictionary-encoded columns. `remote`: it waits for other processes, so it is called in the caller's thread.
-    `judge`: a language model grades the answers. `asks_model`: whether calls leave the process, by the settings.
-    `governor`: what all its requests go through (`karat.models.governor`); None: the one of the context.
-    `reads_json`: its texts are expected to be JSON. `fields`: the details that are scores of their own. `marks`:
-    further parts of the signature, such as a prompt's digest. `positional`: the setting whose value stands first in a
-    spec, without its name. `specialise`: what of the definition follows from the settings. `named_columns`: the columns
-    of the data that the settings name, by role. `inner`: another metric, whose scores the function takes as its first
-    argument, and `own_columns` after it: its other columns are those of the inner metric. `ranges`: the least and the
-    greatest number that a column may hold, by role. `keeps_null`: the columns in which the function takes nulls.
-    `samples`: the column of the inner metric that holds a list of answers, or of their scores, in each row; empty where
-    none does. `binary`: every score of a judge is 0 or 1, but for the ties of a panel. `key`: of a
-    metric that is 1 where the keys of prediction and reference are the same text, else 0. `lowered_by`: answers of
-    these lengths score low however right they are.
+    `remote`: what it waits for, if it does. `details`: the columns that it returns beside the score. `marks`: further
+    parts of the signature, such as a prompt's digest. `specialise`: what of the definition follows from the settings.
+    `composite`: the metric whose scores it takes, if it does. `key`: of a metric that is 1 where the keys of prediction
+    and reference are the same text, else 0. `lowered_by`: answers of these lengths score low however right they are.
     """
 
     name: str
@@ -74,31 +117,33 @@ class Definition:
     source: str
     version: int = 1
     finish: Callable[..., Array] | None = None
-    finish_settings: tuple[str, ...] = ()
     low: float | None = 0.0
     high: float | None = 1.0
     direction: Direction = "maximize"
     aliases: tuple[str, ...] = ()
-    encoded: bool = False
-    remote: bool = False
-    judge: bool = False
-    asks_model: Callable[[Mapping[str, Any]], bool] | None = field(default=None, compare=False)
-    governor: Any = field(default=None, compare=False)
-    reads_json: bool = False
-    fields: tuple[str, ...] = ()
+    inputs: Inputs = field(default_factory=Inputs)
+    remote: Remote | None = None
+    composite: Composite | None = None
     details: Details | None = field(default=None, compare=False)
     marks: Mapping[str, str] = field(default_factory=dict)
-    positional: str | None = None
     specialise: Specialise | None = field(default=None, compare=False)
-    named_columns: Mapping[str, str] = field(default_factory=dict)
-    inner: Configured | None = field(default=None, compare=False)
-    own_columns: tuple[str, ...] = ()
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    keeps_null: tuple[str, ...] = ()
-    samples: str = ""
-    binary: bool = False
     key: RowKey | None = field(default=None, compare=False)
     lowered_by: tuple[Length, ...] = ()
+
+    @property
+    def judge(self) -> bool:
+        """Whether a language model grades the answers."""
+        return self.remote is not None and self.remote.judge
+
+    @property
+    def inner(self) -> Configured | None:
+        """The metric whose scores this one takes, if it does."""
+        return None if self.composite is None else self.composite.inner
+
+    @property
+    def samples(self) -> str:
+        """The column that holds a list of answers, or of their scores, in each row; empty where none does."""
+        return "" if self.composite is None else self.composite.samples
 
     @property
     def documentation(self) -> str:
@@ -138,7 +183,8 @@ class Configured:
     @property
     def finish(self) -> Finish | None:
         """The function from totals to values, with the settings that it takes; None stands for the mean."""
-        finish, names = self.definition.finish, self.definition.finish_settings
+        finish = self.definition.finish
+        names = () if finish is None else keywords_of(finish)
         return partial(finish, **{name: self.settings[name] for name in names}) if finish and names else finish
 
     @property
@@ -155,11 +201,19 @@ class Configured:
     @property
     def asks_model(self) -> bool:
         """Whether the metric, with these settings, sends requests to a model's endpoint."""
-        asks = self.definition.asks_model
-        return self.definition.judge if asks is None else asks(self.settings)
+        remote = self.definition.remote
+        if remote is None or remote.asks_model is None:
+            return self.definition.judge
+        return remote.asks_model(self.settings)
+
+    @property
+    def governor(self) -> Any:
+        """What all its requests go through; None: the one of the context."""
+        remote = self.definition.remote
+        return None if remote is None else remote.governor
 
     @property
     def waits(self) -> bool:
         """Whether the metric waits for other processes: it is remote, and does not declare that it asks no endpoint."""
-        asks = self.definition.asks_model
-        return self.definition.remote and (asks is None or asks(self.settings))
+        remote = self.definition.remote
+        return remote is not None and (remote.asks_model is None or remote.asks_model(self.settings))

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeAlias
 
 from karat.core.columns.kinds import NUMBERS, TEXT, TEXTS, Kind
 from karat.core.errors import SpecError
-from karat.core.metric.definition import Definition, Details, Specialise
+from karat.core.metric.definition import Composite, Definition, Details, Remote, Specialise
 from karat.core.metric.metric import Metric
 from karat.core.metric.score import Inner, beside, find_samples
 from karat.core.metric.spec import SpecText, parse
@@ -51,23 +51,18 @@ def specialise_by_inner(
 
     def specialise(definition: Definition, settings: Mapping[str, Any]) -> Definition:
         inner = find_inner(settings["metric"])
-        columns = dict(inner.definition.columns)
+        columns, inputs, remote = dict(inner.definition.columns), inner.definition.inputs, inner.definition.remote
         role = ""
         if samples:
             role = find_samples(inner.definition)
             columns[role] = TEXTS if columns[role] is TEXT else NUMBERS
         made = replace(
             definition,
-            inner=inner,
+            composite=Composite(inner, tuple(own), role),
             columns=MappingProxyType({**columns, **own}),
-            own_columns=tuple(own),
-            samples=role,
-            named_columns=inner.definition.named_columns,
+            inputs=replace(definition.inputs, json=inputs.json, named=inputs.named),
             marks=MappingProxyType({"metric": inner.signature}),
-            remote=inner.definition.remote,
-            governor=inner.definition.governor,
-            asks_model=lambda _: inner.asks_model,
-            reads_json=inner.definition.reads_json,
+            remote=remote and Remote(asks_model=lambda _: inner.asks_model, governor=inner.governor),
             details=details if samples or inner.judge is None else partial(_add_details, inner, details),
         )
         return made if then is None else then(made, settings)

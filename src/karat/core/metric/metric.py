@@ -48,7 +48,7 @@ class Metric(Configured):
         for name, value in self.settings.items():
             if known[name].machine or (value is None and known[name].optional):
                 del said[name]
-        reads_text = TEXT in self.definition.columns.values() and not self.definition.remote
+        reads_text = TEXT in self.definition.columns.values() and self.definition.remote is None
         unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""
         marks = "".join(f"|{name}={value}" for name, value in self.definition.marks.items())
         extraction = sign_extract(self.settings.get("extract", "none"))
@@ -57,9 +57,9 @@ class Metric(Configured):
     def _spell(self, settings: Mapping[str, Any]) -> str:
         k = settings.get("k")
         cutoff = f"@{k}" if isinstance(k, int) and k >= 0 else ""
-        first = self.definition.positional
-        rest = [] if first is None or first not in settings else [_word(settings[first])]
-        named = (name for name in sorted(settings) if name != first and not (name == "k" and cutoff))
+        known = self.definition.settings
+        rest = [_word(value) for name, value in settings.items() if known[name].first]
+        named = (name for name in sorted(settings) if not (known[name].first or (name == "k" and cutoff)))
         rest += [f"{name}={_literal(settings[name])}" for name in named]
         return f"{self.name}({', '.join(rest)}){cutoff}" if rest else f"{self.name}{cutoff}"
 

@@ -133,7 +133,7 @@ def complete_rows(
 def score_rows(metric: Configured, columns: Mapping[str, pa.Array], names: Mapping[str, str] | None = None) -> Rows:
     """The statistics of one slice of rows; `names` are what error messages call columns, where that is not the role."""
     cast = cast_columns(metric, columns, names)
-    kept = {role: cast[role] for role in metric.definition.keeps_null if UNMATCHED in columns}
+    kept = {role: cast[role] for role in metric.definition.inputs.nulls if UNMATCHED in columns}
     if (reasons := null_reasons(kept)) is None:
         return _score(metric, cast)
     return _score_where(metric, cast, ~np.asarray(columns[UNMATCHED]) | np.equal(reasons, NOTHING), reasons)
@@ -169,7 +169,7 @@ def _takes_several(metric: Configured, role: str) -> bool:
 
 def _score(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     """Score each row, or each pair of a row that holds a list, without the rows that have a null."""
-    keeps = metric.definition.keeps_null
+    keeps = metric.definition.inputs.nulls
     if (reasons := null_reasons({role: each for role, each in columns.items() if role not in keeps})) is not None:
         whole = np.equal(reasons, NOTHING)
         mask = from_numpy(whole)
@@ -253,7 +253,7 @@ def _score_items(metric: Configured, columns: Mapping[str, pa.Array], role: str)
 
 
 def _repeat(metric: Configured, column: pa.Array, parents: pa.Array) -> pa.Array:
-    if metric.definition.encoded and not is_list(column.type):
+    if metric.definition.inputs.encoded and not is_list(column.type):
         return pa.DictionaryArray.from_arrays(parents, column)
     return column.take(parents)
 
@@ -266,16 +266,17 @@ def _call(metric: Configured, columns: Mapping[str, pa.Array]) -> Rows:
     if n == 0:
         return Rows(np.empty((0, 1)))
     arguments: list[Any] = [columns[role] for role in definition.columns]
-    if (inner := definition.inner) is not None:
+    if (composite := definition.composite) is not None:
+        inner = composite.inner
         scored = Inner(inner, {role: columns[role] for role in inner.definition.columns})
-        arguments = [scored, *(columns[role] for role in definition.own_columns)]
+        arguments = [scored, *(columns[role] for role in composite.own)]
     if definition.judge:  # which is asked once, however many metrics take its scores
         with advance_by_parts(n, n):
             returned = once(metric, tuple(arguments), lambda: definition.function(*arguments, **settings))
     else:
         returned = definition.function(*arguments, **settings)
     rows = returned if isinstance(returned, Rows) else Rows(returned)
-    if inner is not None and not definition.samples:
+    if composite is not None and not composite.samples:
         rows = replace(rows, details={**_judged_details(scored, rows.details), **rows.details})
     return check_rows(metric, rows, n)
 

@@ -35,6 +35,7 @@ class Setting:
     check: Callable[[Any], Any] | None = None
     of_core: bool = False  # added to the metric and handled by the engine
     optional: bool = False  # None means that there is no such thing, of which a signature says nothing
+    first: bool = False  # its value stands first in a spec, without its name
     machine: bool = False  # where and how fast a model runs, of which a signature says nothing
 
     @property
@@ -127,6 +128,8 @@ NotNegative: TypeAlias = Annotated[float, check_not_negative]
 Fraction: TypeAlias = Annotated[float, check_fraction]
 MACHINE = "machine"
 """Annotates a setting that says where or how fast a model runs: scores of different machines stay comparable."""
+FIRST = "first"
+"""Annotates a setting whose value stands first in a spec, without its name: `column(seconds)`."""
 OptionalCount: TypeAlias = Annotated[int | None, check_count]
 NgramOrder: TypeAlias = Annotated[int, Range(1, 100)]  # of n-grams: work and memory grow with it
 Grade: TypeAlias = Annotated[float, Range(-1e9, 1e9)]

@@ -190,7 +190,7 @@ def _parse(text: str) -> Metric:
     name, settings = _split(text)
     found = find(name)
     if _FIRST in settings:
-        first = found.definition.positional
+        first = next((name for name, setting in found.definition.settings.items() if setting.first), None)
         if first is None or first in settings:
             raise _no_spec(text)
         settings[first] = settings.pop(_FIRST)

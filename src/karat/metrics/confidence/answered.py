@@ -84,12 +84,16 @@ def _specialise(definition: Definition, settings: Mapping[str, Any]) -> Definiti
         inner = definition.inner.name if definition.inner else ""
         raise SpecError(f"answered: {inner} reads no prediction; column=NAME names a column that says what declines")
     lost = settings["penalty"] if threshold is None else threshold / (1 - threshold)
+    given = definition.inputs.named
     return replace(
         definition,
         columns=MappingProxyType(columns),
-        own_columns=(role,) if name else (),
-        keeps_null=("prediction",) if settings["null"] == "declines" else (),
-        named_columns=MappingProxyType({**definition.named_columns, **({role: name} if name else {})}),
+        composite=definition.composite and replace(definition.composite, own=(role,) if name else ()),
+        inputs=replace(
+            definition.inputs,
+            nulls=("prediction",) if settings["null"] == "declines" else (),
+            named=MappingProxyType({**given, role: name} if name else given),
+        ),
         low=-float(lost) if measure == "score" else 0.0,
         direction="minimize" if measure == "declined_answerable" else "maximize",
     )

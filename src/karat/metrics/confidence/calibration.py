@@ -86,7 +86,7 @@ def _choose_bins(definition: Definition, settings: Mapping[str, Any]) -> Definit
     definition = check_confidence(definition, settings)
     if settings["binning"] == "width":
         return definition
-    return replace(definition, finish=MassCalibration(settings["bins"], settings["norm"]), finish_settings=())
+    return replace(definition, finish=MassCalibration(settings["bins"], settings["norm"]))
 
 
 @metric(

@@ -24,12 +24,13 @@ RANGES: Mapping[str, tuple[float, float]] = {"probability": (0, 1), "percent": (
 def check_confidence(definition: Definition, settings: Mapping[str, Any]) -> Definition:
     """The definition with the range of its confidences; `SpecError` for an inner metric that is not from 0 to 1."""
     check_share(definition)
-    return replace(definition, ranges=MappingProxyType({"confidence": RANGES[settings["scale"]]}))
+    ranges = MappingProxyType({"confidence": RANGES[settings["scale"]]})
+    return replace(definition, inputs=replace(definition.inputs, ranges=ranges))
 
 
 def check_share(definition: Definition) -> None:
     """Raise `SpecError` for an inner metric whose scores are known to be no shares; those of a column may be."""
-    if definition.inner is None or definition.inner.definition.named_columns:
+    if definition.inner is None or definition.inner.definition.inputs.named:
         return
     inner = definition.inner.definition
     if (inner.low, inner.high) != (0, 1):

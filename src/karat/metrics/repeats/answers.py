@@ -190,7 +190,8 @@ def find_failures(rows: Rows, metric: Configured, *, binary: bool) -> Array:
 def check_right(definition: Definition, settings: Mapping[str, Any]) -> Definition:
     """The same definition; `SpecError`, before it is asked, for a judge with scores between 0 and 1 and no `at`."""
     inner = definition.inner
-    if settings["at"] is None and inner is not None and inner.definition.judge and not inner.definition.binary:
+    asked = inner and inner.definition.remote
+    if settings["at"] is None and asked and asked.judge and not asked.binary:
         problem = f"{definition.name}: {inner} has scores that are neither right (1) nor wrong (0)"
         raise SpecError(f"{problem}: say from which score on an answer counts as right, such as at=0.5")
     return definition

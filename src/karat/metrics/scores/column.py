@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 from karat.core.columns.kinds import Number, Score
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import Definition, Direction
-from karat.core.metric.metric import Metric
-from karat.core.metric.registry import register
+from karat.core.metric.setting import FIRST
 
 
 def name_column(definition: Definition, settings: Mapping[str, Any]) -> Definition:
@@ -28,7 +27,7 @@ def name_column(definition: Definition, settings: Mapping[str, Any]) -> Definiti
     return replace(
         definition,
         columns=MappingProxyType({role: definition.columns[next(iter(definition.columns))]}),
-        named_columns=MappingProxyType({role: name}),
+        inputs=replace(definition.inputs, named=MappingProxyType({role: name})),
         low=low,
         high=high,
         direction=settings["direction"],
@@ -40,12 +39,12 @@ def name_column(definition: Definition, settings: Mapping[str, Any]) -> Definiti
     source="the data: the numbers were scored elsewhere, and are taken as they are",
     low=None,
     high=None,
-    register=False,
+    specialise=name_column,
 )
 def column(
     score: Number,
     *,
-    name: str = "",
+    name: Annotated[str, FIRST] = "",
     direction: Direction = "maximize",
     low: float | None = None,
     high: float | None = None,
@@ -65,7 +64,3 @@ def column(
     column(seconds, direction='minimize')
     """
     return score
-
-
-column = Metric(replace(column.definition, positional="name", specialise=name_column))
-register(column)

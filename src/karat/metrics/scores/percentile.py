@@ -12,9 +12,7 @@ from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import Definition, Direction
 from karat.core.metric.in_order import Percentile
-from karat.core.metric.metric import Metric
-from karat.core.metric.registry import register
-from karat.core.metric.setting import Range
+from karat.core.metric.setting import FIRST, Range
 from karat.metrics.scores.column import name_column
 
 
@@ -29,12 +27,12 @@ def _specialise(definition: Definition, settings: Mapping[str, Any]) -> Definiti
     source="R. Hyndman and Y. Fan, Sample quantiles in statistical packages, 1996: definition 7, as in NumPy",
     low=None,
     high=None,
-    register=False,
+    specialise=_specialise,
 )
 def percentile(
     score: Number,
     *,
-    name: str = "",
+    name: Annotated[str, FIRST] = "",
     p: Annotated[float, Range(0, 100)] = 50,
     direction: Direction = "maximize",
     low: float | None = None,
@@ -51,7 +49,3 @@ def percentile(
     percentile(seconds, direction='minimize', p=95)
     """
     return score
-
-
-percentile = Metric(replace(percentile.definition, positional="name", specialise=_specialise))
-register(percentile)

@@ -61,8 +61,7 @@ def _sign_endpoint(definition: Definition, settings: Mapping[str, Any]) -> Defin
     source=RISCH,
     low=-1,
     encoded=True,
-    remote=True,
-    asks_model=uses_endpoint,
+    remote=uses_endpoint,
     details=truncated,
     specialise=_sign_endpoint,
 )
@@ -94,7 +93,7 @@ def semantic_similarity(
     return score_pairs(prediction, reference, open_encoder(choice), cosines(normalize))
 
 
-@metric(source=RISCH, encoded=True, remote=True, asks_model=uses_endpoint, details=truncated)
+@metric(source=RISCH, encoded=True, remote=uses_endpoint, details=truncated)
 def cross_similarity(
     prediction: Text,
     reference: Text,
@@ -127,8 +126,7 @@ def cross_similarity(
     source="Zhang et al. 2020, BERTScore, arXiv:1904.09675, without idf weights; bert-score 0.3.13",
     low=-1,
     encoded=True,
-    remote=True,
-    asks_model=uses_endpoint,
+    remote=uses_endpoint,
     details=truncated,
     specialise=rescale_range,
 )

@@ -26,7 +26,7 @@ def precision_details(_: Mapping[str, Any]) -> Mapping[str, pa.DataType]:
     return PRECISION_DETAILS
 
 
-@metric(source=ALCE, remote=True, asks_model=uses_endpoint, details=details)
+@metric(source=ALCE, remote=uses_endpoint, details=details)
 def citation_recall(
     prediction: Text,
     contexts: Texts,
@@ -66,7 +66,7 @@ def citation_recall(
     return score_answers(prediction, contexts, entailment, judge, DETAILS)
 
 
-@metric(source=ALCE, remote=True, asks_model=uses_endpoint, details=precision_details)
+@metric(source=ALCE, remote=uses_endpoint, details=precision_details)
 def citation_precision(
     prediction: Text,
     contexts: Texts,

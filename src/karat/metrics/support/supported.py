@@ -27,7 +27,7 @@ def details(_: Mapping[str, Any]) -> Mapping[str, pa.DataType]:
     return DETAILS
 
 
-@metric(source=SOURCE, remote=True, asks_model=uses_endpoint, details=details)
+@metric(source=SOURCE, remote=uses_endpoint, details=details)
 def supported(
     prediction: Text,
     contexts: Texts,

@@ -46,7 +46,8 @@ def specialise_calls(definition: Definition, settings: Mapping[str, Any]) -> Def
     """The definition with the signatures of the metrics that compare arguments, and whether a null is no calls."""
     metrics = settings.get("by_argument") or {}
     marks = MappingProxyType({name: parse(spec).signature for name, spec in metrics.items()})
-    return replace(definition, marks=marks, keeps_null=NO_CALLS if settings["null"] == "no_calls" else ())
+    nulls = NO_CALLS if settings["null"] == "no_calls" else ()
+    return replace(definition, marks=marks, inputs=replace(definition.inputs, nulls=nulls))
 
 
 def fill_calls(tool_calls: pa.Array) -> pa.Array:

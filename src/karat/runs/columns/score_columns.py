@@ -87,7 +87,7 @@ def check_range(
 def fit_range(metric: Metric, rows: Readable) -> Metric:
     """The metric, with the range from 0 to 1 where it takes its scores from yes and no, and no end of it is set."""
     definition = metric.definition
-    names = [name for name in definition.named_columns.values() if name in rows.schema.names]
+    names = [name for name in definition.inputs.named.values() if name in rows.schema.names]
     if not names or (definition.low, definition.high) != (None, None) or not _holds_truths(rows, names[0]):
         return metric
     return replace(metric, definition=replace(definition, low=0.0, high=1.0))

@@ -93,7 +93,8 @@ def repeat(metric: Metric, repetitions: int, rewordings: Iterable[str]) -> Metri
     if not isinstance(function, JudgeFunction):
         return metric
     repeated = RepeatedJudge(function, repetitions, reword(function.rubric, rewordings))
-    definition = replace(metric.definition, function=repeated, finish=None, details=lambda _: DETAILS, fields=())
+    remote = metric.definition.remote and replace(metric.definition.remote, fields=())
+    definition = replace(metric.definition, function=repeated, finish=None, details=lambda _: DETAILS, remote=remote)
     return Metric(definition, metric.settings)
 
 

@@ -107,7 +107,7 @@ def add_named_columns(run: Run, metrics: Metrics) -> Run:
             if spec in run.schema.names:
                 raise SpecError(f"{run.name}: {spec} is not a metric{suggest_column(run, [spec])}") from None
             continue
-        for role, name in metric.definition.named_columns.items():
+        for role, name in metric.definition.inputs.named.items():
             if metric.spec in run.specs:
                 continue
             if name not in (names := run.schema.names):
@@ -194,7 +194,7 @@ def open_rows(data: Any) -> Run:
 def _can_score(spec: str) -> bool:
     """Whether a spec is of a metric of answers, and not the name of a column."""
     try:
-        return not parse(spec).definition.named_columns
+        return not parse(spec).definition.inputs.named
     except SpecError:
         return False
 

@@ -226,7 +226,7 @@ class _Work:
         return rows
 
     def _counter(self) -> RowCounter:
-        remote = sum(metric.definition.remote for metric in self.plan.metrics)
+        remote = sum(metric.definition.remote is not None for metric in self.plan.metrics)
         return RowCounter(self.progress, self.plan.source.rows, remote)
 
 

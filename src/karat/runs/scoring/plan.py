@@ -114,7 +114,7 @@ class Plan:
             except ColumnError as error:
                 raise ColumnError(f"{self.source.name}: {error}") from None
             for metric in self.metrics:
-                check_range(found, metric.definition.ranges.get(role), where, place)
+                check_range(found, metric.definition.inputs.ranges.get(role), where, place)
             return found
         if pt.is_struct(column.type) and _all_read_json(self.metrics, role):
             return cast_json(column)
@@ -182,7 +182,7 @@ def plan_run(
     Raises `ColumnError` where a column is missing or does not fit a metric, and what opening and joining raise.
     """
     chosen = parse_all(metrics)
-    named = {role: name for metric in chosen for role, name in metric.definition.named_columns.items()}
+    named = {role: name for metric in chosen for role, name in metric.definition.inputs.named.items()}
     kinds = {role: kind for metric in chosen for role, kind in metric.definition.columns.items()}
     # `column(prediction)` takes it from no other metric
     fixed = {**named, **{name: name for name in named.values() if name in kinds}, **selection.map}
@@ -261,12 +261,12 @@ def _takes_text(metrics: Iterable[Metric], kinds: Mapping[str, Kind], role: str)
 
 def _all_read_json(metrics: Iterable[Metric], role: str) -> bool:
     """Whether the texts of a role are for metrics of JSON alone, for which an object is its own text."""
-    return all(metric.definition.reads_json for metric in metrics if role in metric.definition.columns)
+    return all(metric.definition.inputs.json for metric in metrics if role in metric.definition.columns)
 
 
 def _reads_json(metric: Metric, role: str) -> bool:
     """Whether a metric reads the JSON in the texts of a role, or extracts an answer from them."""
-    return metric.definition.reads_json or (role == "prediction" and metric.settings.get("extract", "none") != "none")
+    return metric.definition.inputs.json or (role == "prediction" and metric.settings.get("extract", "none") != "none")
 
 
 def find_json_in_text(plan: Plan, batch: pa.RecordBatch, warned: dict[str, str], *, first: bool) -> None:

@@ -273,7 +273,7 @@ def _check_known(metric: ScoredMetric, path: str | Path) -> None:
     expected: dict[str, object] = {"direction": definition.direction}
     if metric.signature == known.signature:
         expected["counts"] = definition.finish is not None
-        if not definition.named_columns:  # which have the range of their column
+        if not definition.inputs.named:  # which have the range of their column
             expected |= {"low": definition.low, "high": definition.high}
     for name, of_metric in expected.items():
         if (found := getattr(metric, name)) != of_metric:

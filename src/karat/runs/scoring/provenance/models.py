@@ -33,7 +33,7 @@ def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
     from karat.models.reply_cache import run_within  # noqa: PLC0415
 
     key, since = run_key(started.manifest.name), datetime.fromisoformat(started.manifest.created).timestamp()
-    governors = dict.fromkeys(each.definition.governor or current_models().governor for each in asking)
+    governors = dict.fromkeys(each.governor or current_models().governor for each in asking)
     before = {name: value for name, value in (started.manifest.models or {}).items() if name != "names"}
     at_start = {governor: asdict(governor.totals) for governor in governors}
     for governor in governors:

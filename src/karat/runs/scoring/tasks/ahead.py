@@ -31,7 +31,7 @@ def upload_ahead(
         from karat.models.context import current_models  # noqa: PLC0415  (only for judges)
 
         for judge in asking:
-            governor = judge.definition.governor or current_models().governor
+            governor = judge.governor or current_models().governor
             if hasattr(governor, "upload_ahead"):
                 judges.setdefault(cast("BatchGovernor", governor), []).append(judge)
 
