@@ -17,8 +17,8 @@ from phoenix.evals.metrics import MatchesRegex, exact_match
 from karat.adapters.phoenix.column import Column, Read
 from karat.core.columns.arrow import is_text
 
-_NOT_AS_IN_RE2 = re.compile(r"\$|\{,|\[:|[^ -~]")  # patterns that may match less there
-_NOT_PLAIN = r"[^\t\n\f\r -~]"  # letters, digits and white space beyond ASCII: RE2 knows none
+_NOT_AS_IN_RE2 = re.compile(r"\$|\{,|\[:|\\[1-9]|[^ -~]")  # patterns that may match other texts there
+_PLAIN = b"\t\n\f\r"  # with ASCII from space to tilde: RE2 knows no other white space, letters or digits
 
 
 def score_known(evaluator: Evaluator, read: Read) -> list[Column] | None:
@@ -54,16 +54,24 @@ def _search(evaluator: Any, output: pa.Array) -> Column:
 
 
 def _counts(pattern: re.Pattern[str], texts: pa.Array) -> NDArray[np.int64]:
-    """How many matches each text has, -1 for a null. Arrow's RE2 finds the texts that have any, where it can."""
-    likely = texts.is_valid()
-    counts = np.where(likely.to_numpy(zero_copy_only=False), 0, -1)
-    if pattern.flags == re.UNICODE and not _NOT_AS_IN_RE2.search(pattern.pattern):
+    """How many matches each text has, -1 for a null; where it can, Arrow's RE2 finds the texts with none or one."""
+    valid = texts.is_valid()
+    counts, rows = np.where(valid.to_numpy(zero_copy_only=False), 0, -1), pc.indices_nonzero(valid)
+    if pattern.flags == re.UNICODE and not _NOT_AS_IN_RE2.search(pattern.pattern) and _are_plain(texts):
         with suppress(pa.ArrowInvalid):  # it lacks references and looking around
-            if not pc.any(pc.match_substring_regex(texts, _NOT_PLAIN)).as_py():
-                likely = pc.match_substring_regex(texts, pattern.pattern)
-    rows = pc.indices_nonzero(likely)
+            rows = pc.indices_nonzero(pc.match_substring_regex(texts, pattern.pattern))
+            twice = f"(?:{pattern.pattern})(?s:.*)(?:{pattern.pattern})"
+            several = pc.match_substring_regex(texts.take(rows), twice)
+            counts[rows.to_numpy()] = 1
+            rows = rows.filter(several)
     counts[rows.to_numpy()] = [len(pattern.findall(text)) for text in texts.take(rows).to_pylist()]
     return counts
+
+
+def _are_plain(texts: pa.Array) -> bool:
+    characters = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    control = characters[characters < ord(" ")]
+    return bool(characters.max(initial=0) <= ord("~") and np.isin(control, list(_PLAIN)).all())
 
 
 def _column(evaluator: Evaluator, score: pa.Array, explanation: Any, texts: Mapping[str, pa.Array]) -> Column:
