@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,14 @@ def module_name(path):
 
 
 MODULES = {module_name(path): path for pattern in ("*.py", "*.pyx") for path in sorted(SOURCE.rglob(pattern))}
-TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items() if path.suffix == ".py"}
 PACKAGES = sorted(name for name, path in MODULES.items() if path.name == "__init__.py" and name != "karat")
+TEST_FILES = sorted((ROOT / "tests").rglob("test_*.py"))
+
+
+@cache
+def trees():
+    """The syntax tree of each module."""
+    return {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items() if path.suffix == ".py"}
 
 
 def imported_by(tree):
@@ -51,14 +58,17 @@ def imported_by(tree):
                 yield name if name in MODULES else node.module
 
 
-IMPORTS = {name: set(imported_by(tree)) for name, tree in TREES.items()}
+@cache
+def imports():
+    """What each module imports."""
+    return {name: set(imported_by(tree)) for name, tree in trees().items()}
 
 
 def imports_inside(package):
     """Which entries of a package each of its entries imports, a sub-package being one entry."""
     depth = package.count(".") + 1
     found = defaultdict(set)
-    for name, targets in IMPORTS.items():
+    for name, targets in imports().items():
         if name.startswith(f"{package}."):
             entry = name.split(".")[depth]
             inner = {target.split(".")[depth] for target in targets if target.startswith(f"{package}.")}
@@ -66,15 +76,15 @@ def imports_inside(package):
     return found
 
 
-@pytest.mark.parametrize("name", IMPORTS)
-def test_imports_point_down_and_never_sideways_between_floors(name):
-    if name.count(".") == 0 or name.split(".")[1] not in HEIGHT:
-        return  # karat/__init__.py names everything, lazily; testing.py and pytest_plugin.py stand beside the floors
-    room = name.split(".")[1]
-    for target in IMPORTS[name]:
-        assert target.startswith("karat."), f"{name} imports {target}"
-        other = target.split(".")[1]
-        assert other == room or HEIGHT.get(other, 99) < HEIGHT[room], f"{name} imports {target}"
+def test_imports_point_down_and_never_sideways_between_floors():
+    for name, targets in imports().items():
+        room = name.split(".")[1] if "." in name else None
+        if room not in HEIGHT:  # karat/__init__.py names everything, lazily; two files stand beside the floors
+            continue
+        for target in targets:
+            assert target.startswith("karat."), f"{name} imports {target}"
+            other = target.split(".")[1]
+            assert other == room or HEIGHT.get(other, 99) < HEIGHT[room], f"{name} imports {target}"
 
 
 def test_no_adapter_imports_another():
@@ -82,23 +92,21 @@ def test_no_adapter_imports_another():
     assert {entry: targets for entry, targets in found.items() if targets} == {}
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_imports_inside_a_room_make_no_circle(package):
-    found = imports_inside(package)
-    left = dict(found)
-    while free := [entry for entry, targets in left.items() if not targets & left.keys()]:
-        for entry in free:
-            del left[entry]
-    assert not left, f"a circle in {package}: {left}"
+def test_imports_inside_a_room_make_no_circle():
+    for package in PACKAGES:
+        left = dict(imports_inside(package))
+        while free := [entry for entry, targets in left.items() if not targets & left.keys()]:
+            for entry in free:
+                del left[entry]
+        assert not left, f"a circle in {package}: {left}"
 
 
-@pytest.mark.parametrize("package", ORDERED)
-def test_imports_inside_an_ordered_room_point_down(package):
-    order = ORDERED[package]
-    for entry, targets in imports_inside(package).items():
-        if entry in order:
-            above = set(order[order.index(entry) + 1 :])
-            assert not targets & above, f"{package}.{entry} imports {targets & above}"
+def test_imports_inside_an_ordered_room_point_down():
+    for package, order in ORDERED.items():
+        for entry, targets in imports_inside(package).items():
+            if entry in order:
+                above = set(order[order.index(entry) + 1 :])
+                assert not targets & above, f"{package}.{entry} imports {targets & above}"
 
 
 def test_comparing_and_experiments_do_not_know_each_other():
@@ -107,54 +115,57 @@ def test_comparing_and_experiments_do_not_know_each_other():
     assert "compare" not in found["experiment"]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_room_holds_at_most_twelve_entries(package):
+def entries_of(package):
     names = {
         path.name.partition(".")[0] for path in MODULES[package].parent.iterdir() if path.suffix not in {".so", ".c"}
     }
-    entries = names - {"__init__", "__pycache__"}
-    assert package in LARGE or len(entries) <= MOST, f"{package} holds {len(entries)}: {sorted(entries)}"
+    return names - {"__init__", "__pycache__"}
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_room_says_what_lives_in_it_and_which_file_to_open_first(package):
-    text = ast.get_docstring(TREES[package]) or ""
-    entries = {path.name.partition(".")[0] for path in MODULES[package].parent.iterdir()} - {"__init__"}
-    assert len(text) > 150, f"{package}: a paragraph is expected"
-    assert entries & set(re.findall(r"`(\w+)[\w./]*`", text)), f"{package}: which file to open first?"
+def test_a_room_holds_at_most_twelve_entries():
+    for package in PACKAGES:
+        entries = entries_of(package)
+        assert package in LARGE or len(entries) <= MOST, f"{package} holds {len(entries)}: {sorted(entries)}"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_no_file_is_longer_than_300_lines_without_a_reason(name):
-    text = MODULES[name].read_text("utf-8")
-    assert text.count("\n") <= LINES["src"] or "Longer than 300 lines because" in text
+def test_a_room_says_what_lives_in_it_and_which_file_to_open_first():
+    for package in PACKAGES:
+        text = ast.get_docstring(trees()[package]) or ""
+        assert len(text) > 150, f"{package}: a paragraph is expected"
+        named = set(re.findall(r"`(\w+)[\w./]*`", text))
+        assert entries_of(package) & named, f"{package}: which file to open first?"
+
+
+def test_no_file_is_longer_than_300_lines_without_a_reason():
+    for name, path in MODULES.items():
+        text = path.read_text("utf-8")
+        assert text.count("\n") <= LINES["src"] or "Longer than 300 lines because" in text, name
 
 
 ANYWHERE = {"karat", "pytest", "packaging", "hypothesis", "scipy", *sys.stdlib_module_names}
 ANYWHERE |= {"click", "duckdb", "numpy", "pyarrow", "regex", "rich"}  # what karat requires
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda p: p.name)
-def test_a_room_is_collected_without_the_libraries_of_others(path):
-    if "adapters" in path.parts:
-        return  # whose folders are left out without their framework
-    text = path.read_text("utf-8")
-    for node in ast.parse(text).body:
-        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module] if isinstance(node, ast.ImportFrom) else []
-        for top in {name.partition(".")[0] for name in names} - ANYWHERE:
-            assert f'importorskip("{top}' in text, f"{top} may not be installed: pytest.importorskip"
+def test_a_room_is_collected_without_the_libraries_of_others():
+    for path in TEST_FILES:
+        if "adapters" in path.parts:
+            continue  # whose folders are left out without their framework
+        text = path.read_text("utf-8")
+        for node in ast.parse(text).body:
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            for top in {name.partition(".")[0] for name in names} - ANYWHERE:
+                assert f'importorskip("{top}' in text, f"{path}: {top} may not be installed: pytest.importorskip"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda p: p.name)
-def test_no_test_file_is_longer_than_400_lines(path):
-    assert path.read_text("utf-8").count("\n") <= LINES["tests"]
+def test_no_test_file_is_longer_than_400_lines():
+    assert [path for path in TEST_FILES if path.read_text("utf-8").count("\n") > LINES["tests"]] == []
 
 
 def test_tests_mirror_the_rooms():
     other = {"agree", "bare", "docs", "frozen", "typing"}
     # Agreement with references, the core alone, pages, stored examples, types.
-    for path in (ROOT / "tests").rglob("test_*.py"):
+    for path in TEST_FILES:
         folder = path.parent.relative_to(ROOT / "tests")
         assert (
             folder.parts[:1] in {(name,) for name in other}
@@ -171,13 +182,13 @@ def test_every_room_has_a_floor():
 KINDS = {"InOrder", "Percentile", "Curve", "Cut", "Accumulator", "Units", "Tally", "ScoreCounts", "CurveRows"}
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_no_finish_and_no_accumulator_is_asked_for_its_class(name):
+def test_no_finish_and_no_accumulator_is_asked_for_its_class():
     """A finish says what keeps its rows (`kept_by`), and the accumulator has the methods."""
-    for node in ast.walk(TREES[name]):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
-            asked = {getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node.args[1])}
-            assert not asked & KINDS, f"{name}, line {node.lineno}: isinstance of {asked & KINDS}"
+    for name, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+                asked = {getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node.args[1])}
+                assert not asked & KINDS, f"{name}, line {node.lineno}: isinstance of {asked & KINDS}"
 
 
 def defined_types(tree):
@@ -191,7 +202,7 @@ def defined_types(tree):
 
 def test_a_public_type_has_a_name_that_no_other_module_defines():
     modules = defaultdict(set)
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         if not name.startswith("karat.adapters."):  # their classes are named as in their frameworks
             for defined in defined_types(tree):
                 modules[defined].add(name)
@@ -206,39 +217,32 @@ def test_there_is_one_context_variable():
 def is_public(function, owner):
     """Whether users or frameworks write a function's parameters: public API, metrics, commands, constructors."""
     decorated = {word for each in function.decorator_list for word in re.findall(r"\w+", ast.unparse(each))}
-    return bool(decorated & {"metric", "click"}) or function.name in PUBLIC or owner in PUBLIC
+    return bool(decorated & {"metric", "click"}) or not public_names().isdisjoint({function.name, owner})
 
 
-def public_names():
+def imported_by_users():
     """Names that users import: what the packages that users import name in their `__init__`."""
-    for package in (
-        "karat",
-        "karat.kinds",
-        "karat.errors",
-        "karat.judges",
-        *(name for name in PACKAGES if name.startswith("karat.adapters.")),
-    ):
-        for node in ast.walk(TREES[package]):
+    adapters = [name for name in PACKAGES if name.startswith("karat.adapters.")]
+    for package in ("karat", "karat.kinds", "karat.errors", "karat.judges", *adapters):
+        for node in ast.walk(trees()[package]):
             if isinstance(node, ast.ImportFrom):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
 
 
-NAMED = set(public_names()) | {"FakeServer"}
-BASES = {  # what a public class inherits is public too
-    base.id
-    for tree in TREES.values()
-    for node in ast.walk(tree)
-    if isinstance(node, ast.ClassDef) and node.name in NAMED
-    for base in node.bases
-    if isinstance(base, ast.Name)
-}
-PUBLIC = NAMED | BASES
+@cache
+def public_names():
+    """The names that users import, and those of the classes that these extend."""
+    named = {*imported_by_users(), "FakeServer"}
+    classes = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return named | {
+        base.id for each in classes if each.name in named for base in each.bases if isinstance(base, ast.Name)
+    }
 
 
 def long_parameter_lists():
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         owners = {
             id(function): node.name
             for node in ast.walk(tree)
