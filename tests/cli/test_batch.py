@@ -1,8 +1,7 @@
-"""Judges in batches on the command line."""
+"""`karat batch`: requests of judges that are answered in batches, and scored as if they had been asked."""
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -11,12 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
-from karat.models.batch import governor
-from karat.models.batch.uploader import Timing
+from karat.models.batch import sender
 from karat.models.testing.fake import FakeServer
 
 pytest.importorskip("aiohttp")
-LABEL = "judge:correctness(model='small').label"
+BATCH = ["batch", "requests.jsonl", "-o", "replies.jsonl"]
 
 
 def judged(messages):
@@ -25,135 +23,105 @@ def judged(messages):
     return {"explanation": "…", "label": "correct" if row["prediction"] in row["reference"] else "incorrect"}
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch, own_replies):
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch, own_replies):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(governor, "TIMING", Timing(0.01, 0.02, 0.02, 0.1))
+    monkeypatch.setattr(sender, "FIRST_POLL", 0.01)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     rows = [{"id": n, "question": f"q{n}", "prediction": f"a{n % 3}", "gold": ["a1", "a2"]} for n in range(12)]
     (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return tmp_path
 
 
-def run(server, *words):
-    command = ["score", "answers.jsonl", "-m", "judge:correctness", "--model", "small", "--batch", *words]
-    return CliRunner().invoke(main, [*command, "--base-url", server.url])
+def run(server, *words, metrics=("judge:correctness",)):
+    if words[0] != "batch":
+        words = ["score", "answers.jsonl", *(f"-m{each}" for each in metrics), "--model", "small", *words]
+    return CliRunner().invoke(main, [*words, "--base-url", server.url])
 
 
 def sizes(server):
     return [batch.total for batch in server.batches.batches.values()]
 
 
-def test_a_judge_in_batches_scores_like_a_judge_without(folder):
-    with FakeServer(judged) as server:
-        result = run(server, "--price", "1,2", "--budget", "1", "-o", "out.jsonl")
-        assert sizes(server) == [11]
-    assert result.exit_code == 0, result.output
-    line = next(line for line in result.stdout.splitlines() if line.startswith("judge:correctness(model='small')"))
-    assert line.split()[1] == "0.6667"
-    assert "batch_1: its requests are uploaded\nbatch_1: completed, 11 of 11 requests have a reply\n" in result.stderr
-    assert re.search(r"models: 12 calls, 0 retries, 0 cached, 0 failed; \d+ tokens in, \d+ out; \$0\.00", result.stderr)
-    rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
-    assert [row[LABEL] for row in rows[:3]] == ["incorrect", "correct", "correct"]
+def test_judges_in_batches_score_like_judges_that_are_asked():
+    metrics = ["judge:correctness", "judge:answer_relevance"]
+    with FakeServer(lambda messages: judged(messages) if "reference" in str(messages) else {"score": 1}) as server:
+        asked = run(server, "--json", "--no-cache", metrics=metrics)
+        assert run(server, "--write-requests", "requests.jsonl", metrics=metrics).exit_code == 0
+        sent = run(server, *BATCH)
+        assert (sent.exit_code, sent.stdout) == (0, "24 of 24 requests have a reply in replies.jsonl\n")
+        assert sent.stderr.splitlines()[0] == "batch_1: 24 requests are uploaded"
+        assert sent.stderr.splitlines()[-1] == "batch_1: completed, 24 of 24 requests have a reply"
+        assert sizes(server) == [24]
+        scored = run(server, "--json", "--replies", "replies.jsonl", metrics=metrics)
+    values = [[each["value"] for each in json.loads(result.stdout)["metrics"]] for result in (scored, asked)]
+    assert values[0] == values[1]
 
 
-def test_all_judges_and_all_rows_are_uploaded_before_the_first_reply_is_waited_for(folder, monkeypatch):
-    monkeypatch.setattr("karat.data.json.reader.rows_per_batch", lambda *_: 5)
-    with FakeServer() as server:
-        result = run(server, "-m", "judge:answer_relevance", "-m", "judge:conciseness", "--json", "--run", "first")
-        assert sizes(server) == [35]
-        assert "models: 36 calls, 0 retries, 0 cached, 0 failed" in result.stderr
-        assert len(server.requests) == 36
-        assert "12 cached" in run(server, "--json").stderr
-    used = json.loads((folder / "karat-runs" / "first" / "manifest.json").read_text())["models"]
-    assert (used["calls"], used["cached"]) == (36, 0)
+def test_second_requests_are_a_second_batch_whose_replies_go_to_the_same_file():
+    unread = iter([True])
+    with FakeServer(lambda messages: "Hm." if next(unread, False) else judged(messages)) as server:
+        run(server, "--write-requests", "requests.jsonl")
+        run(server, *BATCH)
+        run(server, "--replies", "replies.jsonl", "--write-requests", "requests.jsonl")
+        assert run(server, *BATCH).stdout.startswith("1 of 1 requests")
+        assert sizes(server) == [12, 1]
+        scored = run(server, "--json", "--replies", "replies.jsonl")
+    assert json.loads(scored.stdout)["metrics"][0]["scored"] == 12
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--rpm", "5"], "--rpm does not apply to --batch"),
-        (["--concurrency", "5"], "--concurrency does not apply to --batch"),
-        (["--no-cache"], "--no-cache caches nothing"),
-        (["--budget", "5"], "needs --price IN,OUT"),
-    ],
-)
-def test_what_contradicts_batches_is_refused(words, said, folder):
-    with FakeServer(judged) as server:
-        result = run(server, *words)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert not server.requests
+def test_answers_in_lists_and_their_comparisons_are_one_file(tmp_path):
+    rows = [{"id": n, "prediction": [f"{n}a", f"{n}b", f"{n}c"], "gold": ["x"]} for n in range(4)]
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    metrics = ["majority(judge:equivalence)"]
+    with FakeServer(lambda messages: {**judged(messages), "label": "different"}) as server:
+        run(server, "--write-requests", "requests.jsonl", metrics=metrics)
+        run(server, *BATCH)
+        assert sizes(server) == [24]  # 3 answers and 3 pairs of each question
+        result = run(server, "--replies", "replies.jsonl", "--json", metrics=metrics)
+    assert json.loads(result.stdout)["metrics"][0]["scored"] == 4
 
 
-def test_a_dry_run_quotes_half_the_price(folder):
-    with FakeServer(judged) as server:
-        whole = CliRunner().invoke(main, ["score", "answers.jsonl", "-m", "judge:correctness", "--model", "small",
-                                          "--base-url", server.url, "--dry-run", "--price", "1000,2000"])  # fmt: skip
-        half = run(server, "--dry-run", "--price", "1000,2000")
-    prices = [float(each.stdout.split("$")[1].partition(";")[0]) for each in (whole, half)]
-    assert prices[1] == pytest.approx(prices[0] / 2, abs=1e-4)
-
-
-def test_a_cap_holds_before_anything_is_uploaded(folder):
-    with FakeServer(judged) as server:
-        result = run(server, "--max-calls", "5", "--json")
-        assert (len(server.requests), sizes(server)) == (5, [4])
-        assert json.loads(result.stdout)["metrics"][0]["failed"] == 7
-        resumed = run(server, "--max-calls", "9", "--json", "--resume")
-        assert len(server.requests) == 9
-    assert json.loads(resumed.stdout)["metrics"][0]["failed"] == 3
-
-
-def test_a_batch_that_was_cancelled_says_how_to_go_on(folder):
+def test_a_batch_that_was_cancelled_says_how_to_go_on():
     with FakeServer(judged, batch_faults=["cancelled"]) as server:
-        result = run(server)
-        assert result.exit_code == 1
-        assert "batch_1: cancelled, 5 of 11 requests have a reply; somebody has cancelled it" in result.stderr
-        assert "the same command with --resume continues" in result.stderr
-        assert run(server, "--resume").exit_code == 0
-        assert sizes(server) == [11, 5]
+        run(server, "--write-requests", "requests.jsonl")
+        result = run(server, *BATCH)
+        assert (result.exit_code, "batch_1 was cancelled" in result.stderr) == (1, True)
+        assert result.stdout.endswith(
+            "6 of 12 requests have a reply in replies.jsonl; the same command sends the rest\n"
+        )
+        assert run(server, *BATCH).exit_code == 0
+        assert sizes(server) == [12, 6]
 
 
-def test_after_an_interrupt_the_batch_is_named_and_found_again(folder):
+def test_after_an_interrupt_the_batch_is_named_and_found_again():
     with FakeServer(judged, batch_seconds=3600) as server:
-        words = ["score", "answers.jsonl", "-m", "judge:correctness", "--model", "small", "--batch", "--run", "first"]
-        command = [sys.executable, "-m", "karat", *words, "--base-url", server.url]
+        run(server, "--write-requests", "requests.jsonl")
+        command = [sys.executable, "-m", "karat", *BATCH, "--base-url", server.url]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
-            while "uploaded" not in process.stderr.readline():
+            while "in_progress" not in process.stderr.readline():
                 pass
             process.send_signal(signal.SIGINT)
             said = process.stderr.read()
         assert process.returncode == 130
-        assert "the endpoint goes on with batch_1 (11 requests)" in said
+        assert "the endpoint goes on with batch_1 (12 requests); the same command waits for it" in said
         server.batches._seconds = 0
-        result = run(server, "--run", "first", "--resume")
+        result = run(server, *BATCH)
         assert result.exit_code == 0, result.output
-        assert len(server.requests) == 12
+        assert sizes(server) == [12]
 
 
-async def fail(*_):
-    raise OSError("the disk is full")
-
-
-def test_without_resume_too_a_batch_that_goes_on_is_not_uploaded_again(folder, monkeypatch):
-    with FakeServer(judged, batch_faults=["cancelled"]) as server:
-        with monkeypatch.context() as patch:
-            patch.setattr("karat.models.batch.provider.Provider.download", fail)
-            assert "the disk is full" in run(server).stderr
-        assert "cancelled" in run(server).stderr
-        assert sizes(server) == [11]
-        assert run(server).exit_code == 0
-        assert sizes(server) == [11, 5]
-
-
-def test_answers_in_lists_and_their_comparisons_are_uploaded_ahead(folder):
-    rows = [{"id": n, "prediction": [f"{n}a", f"{n}b", f"{n}c"], "gold": ["x"]} for n in range(4)]
-    (folder / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    with FakeServer(lambda messages: {**judged(messages), "label": "different"}) as server:
-        words = ["-m", "majority(judge:equivalence)", "--model", "small", "--batch", "--base-url", server.url]
-        result = CliRunner().invoke(main, ["score", "answers.jsonl", *words])
-        assert sizes(server) == [23]  # of 24: 3 answers and 3 pairs of each question
-    assert result.exit_code == 0, result.output
-    assert "24 calls, 0 retries" in result.stderr
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["batch", "requests.jsonl", "-o", "requests.jsonl"], 2, "requests.jsonl holds the requests"),
+        (["batch", "none.jsonl", "-o", "replies.jsonl"], 1, "none.jsonl"),
+        (["batch", "requests.jsonl", "-o", "none/replies.jsonl"], 1, "none"),
+        (["batch", "answers.jsonl", "-o", "replies.jsonl"], 1, "answers.jsonl, line 1: expected a JSON object with a"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(words, code, message):
+    with FakeServer(judged) as server:
+        run(server, "--write-requests", "requests.jsonl")
+        result = run(server, *words)
+    assert (result.exit_code, message in result.stderr) == (code, True), result.stderr

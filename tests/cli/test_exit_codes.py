@@ -1,5 +1,6 @@
 """Every command ends with the documented exit code and no traceback, and not with 0 where it has nothing to say."""
 
+import json
 import os
 import pty
 import re
@@ -17,6 +18,7 @@ from karat.cli.main import main
 ROWS = "".join(f'{{"id": "{n}", "s": null, "answer": "x"}}\n' for n in range(3))
 MAP = "--label-map good=1,bad=0 --on id"
 COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `kept` at these places
+    "batch": "batch {file} -o replies.jsonl --base-url http://localhost:1/v1",
     "compare": "compare {file} again.jsonl --on id -m em",
     "demo": "demo -o example --no-open",
     "doctor": "doctor",
@@ -68,6 +70,10 @@ def made(tmp_path_factory):
     (folder / "labels.csv").write_text("id,label\n" + labels)
     (folder / "system.py").write_text("def answer(row):\n    return 'x'\n")
     (folder / "questions.jsonl").write_text('{"question": "q", "reference": "x"}\n')
+    request = {"custom_id": "a", "url": "/v1/chat/completions", "body": {"model": "small", "messages": []}}
+    reply = {"status_code": 200, "body": {"choices": [{"message": {"content": "yes"}}]}}
+    (folder / "requests.jsonl").write_text(json.dumps(request))
+    (folder / "replies.jsonl").write_text(json.dumps({"custom_id": "a", "response": reply}))
     (folder / "broken.jsonl").write_bytes(b'{"id": \xff\xfe\x00')
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KARAT_RUNS", str(folder / "runs"))
@@ -102,7 +108,9 @@ def test_every_command_is_here():
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {*SERVERS, *WITHOUT}])
 def test_success(name, place):
-    file = "questions.jsonl" if name == "experiment" else "scored.jsonl"
+    if name == "batch":
+        pytest.importorskip("aiohttp")
+    file = {"experiment": "questions.jsonl", "batch": "requests.jsonl"}.get(name, "scored.jsonl")
     result = call(COMMANDS[name].format(file=file, folder=".", run="kept"))
     assert result.exit_code == 0, result.output
 

@@ -97,7 +97,7 @@ def test_a_line_that_is_no_reply_is_named(tmp_path, line, message):
     assert message in result.stderr
 
 
-@pytest.mark.parametrize("words", [["--batch"], ["--dry-run"], ["--no-cache"]])
+@pytest.mark.parametrize("words", [["--dry-run"], ["--no-cache"]])
 def test_flags_that_contradict_each_other(words):
     for files in (["--write-requests", "requests.jsonl"], ["--replies", "replies.jsonl"]):
         result = run(*files, *words)

@@ -50,7 +50,7 @@ def run(server, count, *words):
     return result, calls and tuple(map(int, calls.groups())), scored and scored[1]
 
 
-@pytest.mark.parametrize("words", [(), ("--run", "first"), ("--batch",)])
+@pytest.mark.parametrize("words", [(), ("--run", "first")])
 def test_a_new_run_asks_anew_for_what_could_not_be_read(folder, words):
     endpoint = Endpoint(lambda messages: GOOD if '"q1"' in str(messages) else "Hm.")
     with FakeServer(endpoint) as server:

@@ -13,7 +13,8 @@ import karat
 from karat import Governor, Judge
 from karat.core.metric.spec import parse
 from karat.engines import Ray, judges
-from karat.judges import BatchGovernor, use_governor
+from karat.judges import use_governor
+from karat.models.governor.dry_run import CountingGovernor
 from karat.models.reply_cache import ReplyCache
 from karat.models.testing.fake import FakeServer, script_reader
 from karat.runs.scoring.tasks import parts as parts_module
@@ -179,7 +180,7 @@ def test_answers_in_lists_are_judged_as_on_one_machine(tmp_path, rows, store):
         (Judge("conciseness", model=lambda *_: None), None, "is defined in this process"),
         (Judge("own", instructions="Is it?", inputs=["answer"], outputs=["yes"], model="fake"), None, "TOML file"),
         (JUDGE, lambda _: Governor(store=ReplyCache(":memory:")), "cache of replies is in memory"),
-        (JUDGE, lambda store: BatchGovernor(store=store), "requests in batches, and dry runs"),
+        (JUDGE, CountingGovernor, "requests in files, and dry runs"),
     ],
 )
 def test_what_other_machines_cannot_do_says_why(rows, store, judge, governor, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from io import BytesIO
 from typing import Any
 
 from targets import decode, split
@@ -66,13 +67,15 @@ def completion(data: bytes) -> None:
 
 
 def batch_results(data: bytes) -> None:
-    """The files of a batch: each request has one outcome, and each line that has none is a problem."""
-    from karat.models.batch.results import read_results
+    """The files of a batch: each line has an outcome, or an error that names it."""
+    from karat.core.errors import DataError
+    from karat.models.batch.results import parse_line, read_lines, read_outcome
 
-    keys = {"a", "b", "c"}
-    found = read_results({"file-1": data, "file-2": data[: len(data) // 2]}, keys, "batch-1")
-    assert found.outcomes.keys() == keys
-    assert all(isinstance(problem, str) for problem in found.problems)
+    for number, line in read_lines(BytesIO(data)):
+        with suppress(DataError):
+            key, value = parse_line(line, f"file, line {number}")
+            assert isinstance(key, str)
+            read_outcome(value)
 
 
 def tool_calls(data: bytes) -> None:

@@ -67,7 +67,7 @@ def experiment(
     same = [task, str(Path(data).absolute()), options["map"], rows]
     with warnings.catch_warnings(record=True) as warned, scoring.report_interruption(run):
         parsed = parse_all(metrics)
-        if asking.batch or not any(metric.asks_model for metric in parsed):
+        if not any(metric.asks_model for metric in parsed):
             asking = replace(asking, concurrency=None, timeout=None)  # they are the task's alone
         options |= {"resume": resume, "concurrency": concurrency, "timeout": timeout}
         with ask_models(parsed, asking, same, run=run) as chosen, scoring.progress_bar() as progress:

@@ -37,6 +37,7 @@ _SECTIONS = {
         "score": "the answers in a file, by metrics and judges",
         "experiment": "call a function for every row, and score what it returns",
         "judge": "examine a judge: agreement with people, noise, bias",
+        "batch": "have a file of judges' requests answered within a day, at less cost",
     },
     "Look": {
         "show": "rows with their scores, the worst first",

@@ -28,7 +28,7 @@ class Context:
     `models`: the governor, and how a model's name becomes a model (`karat.models.context`).
     `task_group`: the rows that are processed together and stop together (`karat.models.governor.task_group`).
     `model_errors`: where a judge puts the error that stopped it, instead of raising it (`karat.judges.judge`).
-    `rehearses`: requests are only counted, or collected for batches: none is answered (`karat.models.batch`).
+    `rehearses`: requests are only counted, or written to a file: none is answered (`karat.models.batch`).
     `run`: the key of the run that is scored, under which its calls to models are recorded.
     `threads`: how many threads may compute, where that is not for `karat.core.parallel` to find out.
     """

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
     from karat.judges.judge import Judge as Judge
     from karat.judges.rubric import own_judges as own_judges
-    from karat.models.batch.governor import BatchGovernor as BatchGovernor
     from karat.models.context import use_governor as use_governor
 
-_HOMES = {".judge": "Judge", ".rubric": "own_judges"}
-_HOMES |= {"karat.models.batch.governor": "BatchGovernor", "karat.models.context": "use_governor"}
+_HOMES = {".judge": "Judge", ".rubric": "own_judges", "karat.models.context": "use_governor"}
 _get, __dir__, __all__ = lazy_names(__name__, _HOMES)
 
 

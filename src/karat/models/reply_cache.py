@@ -73,8 +73,8 @@ class ReplyCache(SharedDatabase):
         """Store a reply and the end of its attempt in one transaction. Returns the reply stored under the key."""
         with self.transaction() as db:
             if attempt is not None:
-                end_attempt(db, attempt, cost, reply)
-            new = key is None or not self.replies or insert_reply(db, key, reply)
+                _end_attempt(db, attempt, cost, reply)
+            new = key is None or not self.replies or _insert(db, key, reply)
         return reply if new or key is None else self.get(key) or reply
 
     def begin_attempt(self, run: str, cost: float = 0.0) -> int:
@@ -86,7 +86,7 @@ class ReplyCache(SharedDatabase):
     def end_attempt(self, attempt: int, cost: float) -> None:
         """Record that an attempt has ended without a reply, and what it did cost."""
         with self._locked():
-            end_attempt(self._db, attempt, cost)
+            _end_attempt(self._db, attempt, cost)
 
     def forget_attempt(self, attempt: int) -> None:
         """Delete an attempt that was never made."""
@@ -131,7 +131,7 @@ def run_within(outer: str | None, run: str | None) -> str | None:
     return f"{outer}\n{run}" if outer and run and outer != run else outer or run
 
 
-def insert_reply(db: sqlite3.Connection, key: str, reply: Reply) -> bool:
+def _insert(db: sqlite3.Connection, key: str, reply: Reply) -> bool:
     """Store a reply, inside a transaction; False where there is one under the key already."""
     members = {name: value for name, value in vars(reply).items() if name != "cached"}
     members["crc32"] = checksum(key.encode(), _write(members).encode())
@@ -151,7 +151,7 @@ def _read(key: str, text: str) -> Reply:
     return Reply(**members, cached=True)
 
 
-def end_attempt(db: sqlite3.Connection, attempt: int, cost: float, reply: Reply | None = None) -> None:
+def _end_attempt(db: sqlite3.Connection, attempt: int, cost: float, reply: Reply | None = None) -> None:
     """Record the end of an attempt and what it did cost, inside a transaction."""
     tokens = (reply.input_tokens, reply.output_tokens) if reply else (None, None)
     sql = "UPDATE attempts SET ended = ?, input_tokens = ?, output_tokens = ?, cost = ? WHERE attempt = ?"

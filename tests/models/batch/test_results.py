@@ -1,19 +1,17 @@
-"""Files of batches as endpoints should not write them: every request has one outcome, and no line ends the reading."""
+"""Files of replies as they should not be: every line has an outcome or an error, and none ends the reading."""
 
 import json
+from io import BytesIO
 
 import pytest
 
-from karat.models.batch.results import read_results
+from karat.core.errors import DataError
+from karat.models.batch import results
+from karat.models.batch.results import parse_line, read_lines, read_outcome
 from karat.models.governor.faults import Fault
 
 ODD = [None, True, 7, -1.5, 1e400, "", "x", [], ["x"], {}, {"x": 1}]
 BODY = {"choices": [{"message": {"content": "yes"}}]}
-
-
-def read(**line):
-    results = read_results({"file": json.dumps({"custom_id": "a"} | line).encode()}, {"a"}, "batch")
-    return results.outcomes["a"], results.problems
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
@@ -25,17 +23,20 @@ def test_a_line_whose_parts_have_other_types_is_a_fault_that_says_so(odd):
         {"response": {"status_code": odd, "body": BODY}},
         {"response": {"status_code": 200, "body": odd}},
     ):
-        outcome, problems = read(**line)
+        outcome = read_outcome(json.loads(json.dumps({"custom_id": "a"} | line)))
         assert isinstance(outcome, Fault), line
-        assert (bool(outcome.message), problems) == (True, [])
+        assert outcome.message
 
 
-@pytest.mark.parametrize("odd", ODD, ids=repr)
-def test_an_id_that_is_no_text_is_a_problem_of_the_file(odd):
-    outcome, problems = read(custom_id=odd, response={"status_code": 200, "body": BODY})
-    assert (outcome.message, len(problems)) == ("batch batch holds no reply", 1)
+@pytest.mark.parametrize(
+    "line", [*(json.dumps({"custom_id": odd}) for odd in ODD if not isinstance(odd, str)), "[]", "7", "[" * 100_000]
+)
+def test_a_line_without_an_id_is_named(line):
+    with pytest.raises(DataError, match="file, line 7: expected a JSON object with a custom_id, found b"):
+        parse_line(line.encode(), "file, line 7")
 
 
-def test_a_line_that_is_nested_too_deeply_is_a_problem_of_the_file():
-    results = read_results({"file": b"[" * 100_000}, {"a"}, "batch")
-    assert len(results.problems) == 1
+def test_of_a_line_that_is_too_long_the_rest_is_not_read_and_the_next_one_is(monkeypatch):
+    monkeypatch.setattr(results, "REPLY_BYTES", 10)
+    content = b"short\r\n\n" + b"x" * 35 + b"\nlast"
+    assert list(read_lines(BytesIO(content))) == [(1, b"short"), (3, b"x" * 11), (4, b"last")]

@@ -1,4 +1,4 @@
-"""Which governor the flags of models describe: one that asks, in batches or not, counts, or reads and writes files."""
+"""Which governor the flags of models describe: one that asks, counts, or reads and writes files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class ModelOptions:
     budget: float | None
     max_calls: int | None
     price: tuple[float, float] | None
-    batch: bool
     resume: bool
     dry_run: bool
     write_requests: str | None
@@ -43,10 +42,12 @@ class ModelOptions:
 
 
 def check_governor(asking: ModelOptions) -> None:
-    """Raise `click.UsageError` for flags that contradict each other."""
-    if asking.batch:
-        _check_batch(asking)
-    _check_files(asking)
+    """Raise `click.UsageError` for flags that contradict files of requests and replies."""
+    named = "--write-requests" if asking.write_requests is not None else "--replies" if asking.replies else None
+    others = {"--dry-run": asking.dry_run, "--no-cache": asking.no_cache}
+    if named and (given := [name for name, value in others.items() if value]):
+        why = "keeps replies in the cache" if given == ["--no-cache"] else "sends nothing"
+        raise click.UsageError(f"{named} {why}: leave {given[0]} away")
 
 
 @contextmanager
@@ -89,28 +90,4 @@ def _governor(asking: ModelOptions, same: str, run: str | None) -> Any:
         store.forget_run(name)
     limits = {name: getattr(asking, name) for name in _LIMITS if getattr(asking, name) is not None}
     limits["report"] = partial(click.echo, err=True)
-    if asking.batch and store is not None:
-        from karat.models.batch.governor import BatchGovernor  # noqa: PLC0415
-
-        return BatchGovernor(**limits, store=store, run=name)
     return Governor(**limits, store=store, run=None if store is None else name)
-
-
-def _check_files(asking: ModelOptions) -> None:
-    """Refuse flags that contradict files of requests and replies."""
-    named = "--write-requests" if asking.write_requests is not None else "--replies" if asking.replies else None
-    others = {"--batch": asking.batch, "--dry-run": asking.dry_run, "--no-cache": asking.no_cache}
-    if named and (given := [name for name, value in others.items() if value]):
-        why = "keeps replies in the cache" if given == ["--no-cache"] else "sends nothing"
-        raise click.UsageError(f"{named} {why}: leave {given[0]} away")
-
-
-def _check_batch(asking: ModelOptions) -> None:
-    """Refuse flags that contradict batches."""
-    for flag in ("rpm", "tpm", "concurrency", "timeout"):
-        if getattr(asking, flag) is not None:
-            raise click.UsageError(f"--{flag} does not apply to --batch: the endpoint decides when it answers a batch")
-    if asking.no_cache:
-        raise click.UsageError("--batch keeps in the cache what was uploaded, and --no-cache caches nothing")
-    if asking.budget is not None and asking.price is None and not asking.dry_run:
-        raise click.UsageError("--batch with --budget needs --price IN,OUT: a batch is paid for as a whole")

@@ -70,7 +70,6 @@ _OPTIONS = [
     option("--budget", type=_ABOVE_0, metavar="USD", help="A hard cap, retries included."),
     option("--max-calls", type=Whole(min=1), metavar="N", help="A hard cap, retries included."),
     option("--price", callback=_price, metavar="IN,OUT", help="USD per million tokens in and out."),
-    option("--batch", is_flag=True, help="Send the requests in batches: within a day, at half the price."),
     click.option("--resume", is_flag=True, help="Continue a --run that was stopped, with its calls and caps."),
     option("--dry-run", is_flag=True, help="Print the calls and their cost; send none."),
     option("--write-requests", type=FILE, help="Send nothing: write the requests that have no reply yet to this file."),
@@ -144,9 +143,12 @@ def ask_models(
     except ModelError as error:
         raise click.ClickException(str(error) + _how_to_continue(governor, asking)) from error
     if asking.rehearses:
-        click.echo(_describe_estimate(governor.estimate, asking), err=beforehand)
+        click.echo(_describe_estimate(governor.estimate, asking.price), err=beforehand)
         if asking.write_requests is not None:
-            click.echo(f"{governor.written} requests are in {asking.write_requests}; --replies FILE takes the replies")
+            written = f"{governor.written} requests are in {asking.write_requests}"
+            click.echo(
+                f"{written}; karat batch, or another program, answers them, and --replies FILE takes the replies"
+            )
     else:
         click.echo(_describe_usage(governor), err=True)
         if asking.replies and governor.missing:
@@ -202,11 +204,8 @@ def _using(metric: Metric, **settings: Any) -> Metric:
 
 
 def _how_to_continue(governor: Any, asking: ModelOptions) -> str:
-    """What the user reads after a stop: which batches go on without karat, and how to continue."""
-    lines = [RESUME] if governor.totals.calls and not asking.no_cache else []
-    if asking.batch and (batches := governor.open_batches()):
-        lines.insert(0, f"the endpoint goes on with {', '.join(batches)}")
-    return "".join(f"\n{line}" for line in lines)
+    """What the user reads after a stop: how to continue."""
+    return f"\n{RESUME}" if governor.totals.calls and not asking.no_cache else ""
 
 
 def _describe_usage(governor: Governor) -> str:
@@ -223,11 +222,11 @@ def _describe_usage(governor: Governor) -> str:
     return f"{line}; since the run began: {used['calls']:,} calls" + (f", ${used['cost']:.4f}" if used["cost"] else "")
 
 
-def _describe_estimate(estimate: RequestEstimate, asking: ModelOptions) -> str:
+def _describe_estimate(estimate: RequestEstimate, price: tuple[float, float] | None) -> str:
     """The calls that would be made, and about what they would use: if every first reply is valid, and at most."""
     cost = "give --price IN,OUT for the cost"
-    if price := asking.price:
-        cost = f"about ${estimate.cost(price) * (0.5 if asking.batch else 1):.4f}"
+    if price:
+        cost = f"about ${estimate.cost(price):.4f}"
     calls = f"{estimate.calls} calls, of which {estimate.cached} are in the cache"
     calls += f" and {estimate.repeated} repeat others" if estimate.repeated else ""
     line = f"{calls}; about {estimate.input_tokens} tokens in, {estimate.output_tokens} out; {cost}"
@@ -235,5 +234,5 @@ def _describe_estimate(estimate: RequestEstimate, asking: ModelOptions) -> str:
         return line
     most = f"{estimate.calls + again.calls} calls"
     if price:
-        most += f" and ${(estimate.cost(price) + again.cost(price)) * (0.5 if asking.batch else 1):.4f}"
+        most += f" and ${estimate.cost(price) + again.cost(price):.4f}"
     return f"{line}; at most {most}, where no reply can be read at first and each is asked for again"

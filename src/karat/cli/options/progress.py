@@ -115,8 +115,7 @@ class _Figures:
         if self._models is not None:
             self._calls.add(self._models.governor.totals.calls)
         line = describe_progress(done, total, self._unit, self.rows.per_second(), self._calls.per_second(), seconds)
-        batches = getattr(self._models and self._models.governor, "status", None)
-        return "  ".join(filter(None, [line, self.describe_use(), batches and f"waiting for {batches}"]))
+        return "  ".join(filter(None, [line, self.describe_use()]))
 
     def describe_use(self) -> str:
         """The money that the models have taken so far, and the requests that were repeated or got no reply."""

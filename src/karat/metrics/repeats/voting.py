@@ -74,7 +74,7 @@ def majority(samples: Samples, *, k: OptionalCount = None, at: float | None = No
     texts = _extract(samples)
     same = group_texts(texts, np.asarray(pc.list_value_length(samples.columns["prediction"]), np.int64))
     answers = score_answers(samples, binary=at is None, same=same if samples.metric.judge is None else None)
-    if current_context().rehearses:  # all comparisons are counted, or collected, before an answer is judged
+    if current_context().rehearses:  # all comparisons are counted, or written, before an answer is judged
         answers = answers.pretend_scored(np.asarray(samples.columns["prediction"].flatten().is_valid()))
     votes = _Votes.of(samples, answers, at, texts, same)
     totals, weights = np.bincount(votes.same.numbers, answers.scores, len(votes.same.rows)), votes.same.weights

@@ -1,6 +1,6 @@
-"""Requests in batches: files of requests that an endpoint answers within a day, at half the price.
+"""Requests in files: written for whatever answers them, answered in batches within a day, and read in.
 
-Open `governor.py` first: `BatchGovernor` sends the requests of judges in batches. `queue` gathers them and waits for
-the results, which `results` reads; `uploader` uploads them, and `journal` keeps on disk what was uploaded; `provider`
-speaks OpenAI's Batch API.
+Open `request_files.py` first: a run writes its requests and takes the replies. `results` reads the lines of a file of
+replies. `sender` has a file of requests answered in batches, through `provider`, which speaks OpenAI's Batch API;
+`journal` notes beside the file of replies what is under way.
 """

@@ -70,14 +70,14 @@ class Provider:
         """The id of a new file of requests."""
         edge = f"karat-{name}"
         head = f'--{edge}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--{edge}\r\n'
-        head += f'Content-Disposition: form-data; name="file"; filename="{file_name(name)}"\r\n'
+        head += f'Content-Disposition: form-data; name="file"; filename="karat-{name}.jsonl"\r\n'
         head += "Content-Type: application/jsonl\r\n\r\n"
         form = [head.encode(), *lines, f"\r\n--{edge}--\r\n".encode()]
         return await self._send("POST", "/files", _read_id, Upload(form, f"multipart/form-data; boundary={edge}"))
 
-    async def create(self, name: str, file: str) -> str:
-        """The id of a new batch of the requests in a file. One whose answer was lost is looked for first."""
-        body = {"input_file_id": file, "endpoint": "/v1/chat/completions", "completion_window": "24h"}
+    async def create(self, name: str, file: str, url: str) -> str:
+        """The id of a new batch of the requests in a file, to one path. One whose answer was lost is looked for."""
+        body = {"input_file_id": file, "endpoint": url, "completion_window": "24h"}
         data, sent = json.dumps({**body, "metadata": {"karat": name}}).encode(), False
         start = time()
 
@@ -98,26 +98,15 @@ class Provider:
         """The content of a file."""
         return await self._send("GET", f"/files/{file}/content", lambda content: content, most=FILE_BYTES)
 
-    async def find_batch(self, name: str, file: str | None, since: float) -> str | None:
+    async def find_batch(self, name: str, file: str, since: float) -> str | None:
         """The id of the batch with our name in its metadata, or of our file, among those created since then."""
-        return await self._find(
-            "/batches?limit=100",
-            lambda each: (each.get("metadata") or {}).get("karat") == name or (file and each["input_file_id"] == file),
-            since,
-        )
-
-    async def find_file(self, name: str, since: float) -> str | None:
-        """The id of the file of this batch, among those uploaded since then."""
-        wanted = file_name(name)
-        return await self._find("/files?purpose=batch&limit=100", lambda each: each["filename"] == wanted, since)
-
-    async def _find(self, path: str, fits: Callable[[Mapping[str, Any]], object], since: float) -> str | None:
         after = ""
         while True:
-            page = await self._send("GET", path + after, json.loads)
+            page = await self._send("GET", f"/batches?limit=100{after}", json.loads)
             rows = page["data"]
-            if found := next((str(row["id"]) for row in rows if fits(row)), None):
-                return found
+            for row in rows:
+                if (row.get("metadata") or {}).get("karat") == name or row["input_file_id"] == file:
+                    return str(row["id"])
             if not page.get("has_more") or not rows or rows[-1]["created_at"] < since - CLOCKS:  # the newest come first
                 return None
             after = f"&after={rows[-1]['id']}"
@@ -148,11 +137,6 @@ class Provider:
             kind = RejectedError if rejected else ModelError
             raise kind(f"{self._endpoint.url}{path.partition('?')[0]}: {outcome.message}") from outcome.error
         return outcome
-
-
-def file_name(name: str) -> str:
-    """The name of a batch's file of requests."""
-    return f"karat-{name}.jsonl"
 
 
 def _read_id(reply: bytes | bytearray) -> str:

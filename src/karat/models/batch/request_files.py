@@ -11,15 +11,14 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from karat.core.atomic import check_is_file, replacing
 from karat.core.errors import DataError, SpecError
-from karat.models.batch.results import read_lines, read_outcome
+from karat.models.batch.results import parse_line, read_lines, read_outcome
 from karat.models.governor.dry_run import CountingGovernor
 from karat.models.governor.faults import Fault, RequestError
 from karat.models.governor.governor import Governor
-from karat.models.openai.client import REPLY_BYTES
 from karat.models.openai.model import OpenAIModel
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Model, Reply, Request
@@ -84,25 +83,18 @@ def read_replies(paths: Iterable[str], store: ReplyCache) -> dict[str, Fault]:
     faults, seen = dict[str, Fault](), dict[str, str]()
     for path in paths:
         check_is_file(Path(path))
-        try:
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise DataError(f"{path}: {error.strerror}") from None
-        for number, line in read_lines(content):
-            place = f"{path}, line {number}"
-            try:
-                value: Any = json.loads(line) if len(line) <= REPLY_BYTES else None
-                key = value["custom_id"]
-            except (ValueError, LookupError, TypeError, RecursionError):
-                raise DataError(f"{place}: expected a JSON object with a custom_id, found {line[:80]!r}") from None
-            if not isinstance(key, str) or not _KEY.fullmatch(key):
-                expected = "the custom_id of a request that --write-requests wrote"
-                raise DataError(f"{place}: expected {expected}, found {str(key)[:80]!r}")
-            if (before := seen.setdefault(key, place)) != place:
-                raise DataError(f"{place}: a second reply to the request of {before}")
-            outcome = read_outcome(value)
-            if isinstance(outcome, Reply):
-                store.put(key, outcome)
-            else:
-                faults[key] = outcome
+        with Path(path).open("rb") as file:
+            for number, line in read_lines(file):
+                place = f"{path}, line {number}"
+                key, value = parse_line(line, place)
+                if not _KEY.fullmatch(key):
+                    expected = "the custom_id of a request that --write-requests wrote"
+                    raise DataError(f"{place}: expected {expected}, found {key[:80]!r}")
+                if (before := seen.setdefault(key, place)) != place:
+                    raise DataError(f"{place}: a second reply to the request of {before}")
+                outcome = read_outcome(value)
+                if isinstance(outcome, Reply):
+                    store.put(key, outcome)
+                else:
+                    faults[key] = outcome
     return faults

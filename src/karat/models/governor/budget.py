@@ -15,7 +15,6 @@ BYTES_PER_TOKEN = 3  # of UTF-8: too few for English, about right for other scri
 MESSAGE_TOKENS = 8  # roles and separators
 DEFAULT_OUTPUT = 1024  # tokens, before the first reply
 START, MOST = 8, 64  # calls at a time, at first and at most, where no number of them is asked for
-BATCH_PRICE = 0.5  # in a batch, of the price of a request that is sent by itself
 
 
 @dataclass(frozen=True)
@@ -184,12 +183,6 @@ class Caps:
             self._waiting.append(asyncio.get_running_loop().create_future())
             await self._waiting[-1]
         self.calls += 1
-        self._running += 1
-        self._reserved += estimate
-
-    def resume(self, estimate: float) -> None:
-        """Count as running again a call that an earlier process has started, and that counts in `spent` so far."""
-        self.spent -= estimate
         self._running += 1
         self._reserved += estimate
 

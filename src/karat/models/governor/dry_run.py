@@ -62,14 +62,18 @@ class CountingGovernor(Governor):
         self._cache, self._asked = store, set[str]()
 
     async def ask(self, model: Model, request: Request) -> Reply:
-        """Count the request; always raises `NotSentError`."""
+        """Count the request. A reply in the cache is returned, so that what depends on it is counted too.
+
+        Raises `NotSentError` where there is none.
+        """
         endpoint, name, cache = getattr(model, "endpoint", None), getattr(model, "name", None), self._cache
         key = request.key(endpoint, name) if endpoint and name and cache is not None else None
         self.estimate.calls += 1
         if key in self._asked:
             self.estimate.repeated += 1
-        elif key is not None and cache is not None and cache.get(key) is not None:
+        elif key is not None and cache is not None and (reply := cache.get(key)) is not None:
             self.estimate.cached += 1
+            return reply
         else:
             self._asked |= set() if key is None else {key}
             self.count_new(model, request, key)

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Protocol
 
 from karat.core.context import current_context
-from karat.models.governor.budget import BATCH_PRICE, CallCounts, Caps, Limits, Price, Usage
+from karat.models.governor.budget import CallCounts, Caps, Limits, Price, Usage
 from karat.models.governor.faults import Fault
 from karat.models.governor.rate_limiter import RateLimiter, Slot
 from karat.models.reply_cache import ReplyCache, run_within
@@ -22,8 +22,7 @@ class Call:
 
     `rpm` is a limit of the model itself. `key` is that of the reply in the cache, None where it is not kept.
     `input_tokens` are estimated from the text; `output_limit` is None where the request sets none. `retry`: it is not
-    the first one for its request. `in_batch`: it goes in a batch, which keeps its own journal and replies. `run`: under
-    which it is recorded, within the run of the permits where they have one.
+    the first one for its request. `run`: under which it is recorded, within the run of the permits where they have one.
     """
 
     endpoint: Hashable
@@ -32,7 +31,6 @@ class Call:
     input_tokens: int = 0
     output_limit: int | None = None
     retry: bool = False
-    in_batch: bool = False
     run: str | None = None
 
 
@@ -158,8 +156,7 @@ class LocalPermits:
         if not self.limits.measured:
             return 0, 0.0
         usage = self.endpoint(call).usage
-        tokens, cost = usage.estimate(call.input_tokens, call.output_limit, self._price)
-        return tokens, cost * BATCH_PRICE if call.in_batch else cost
+        return usage.estimate(call.input_tokens, call.output_limit, self._price)
 
     async def claim(self, key: str) -> Reply | None:
         while (same := self._claimed.get(key)) is not None:
@@ -174,17 +171,13 @@ class LocalPermits:
     def drop(self, key: str) -> None:
         self._claimed.pop(key).cancel()
 
-    async def acquire(self, call: Call, uploaded: float | None = None) -> Permit:
-        """As in `Permits`; `uploaded` is the cost at which the call counts already, since its batch was uploaded."""
+    async def acquire(self, call: Call) -> Permit:
         endpoint = self.endpoint(call)
         slot = await endpoint.limiter.acquire(self.estimate(call)[0])
         try:
-            if uploaded is None:
-                cost = self.estimate(call)[1]  # after the wait, in which other replies arrived
-                await self.caps.reserve(cost)
-            else:
-                self.caps.resume(cost := uploaded)
-            run = None if call.in_batch else run_within(self.run, call.run)
+            cost = self.estimate(call)[1]  # after the wait, in which other replies arrived
+            await self.caps.reserve(cost)
+            run = run_within(self.run, call.run)
             attempt = self.store.begin_attempt(run, cost) if self.store and run else None
         except BaseException:
             endpoint.limiter.release(slot)
@@ -196,12 +189,10 @@ class LocalPermits:
         return permit
 
     async def settle(self, permit: Permit, outcome: Reply | Fault, seconds: float) -> Reply | Fault:
-        taken = self._taken[permit.number]
-        store = None if taken.call.in_batch else self.store
-        spent = 0.0
+        taken, store, spent = self._taken[permit.number], self.store, 0.0
         self.totals.seconds += seconds
         if isinstance(outcome, Fault):
-            if outcome.status is None and not taken.call.in_batch:  # not refused
+            if outcome.status is None:  # not refused
                 spent = permit.cost
             if store and taken.attempt:
                 store.end_attempt(taken.attempt, spent)

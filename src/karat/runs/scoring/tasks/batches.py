@@ -21,7 +21,6 @@ from karat.runs.columns.judged_documents import count_judged
 from karat.runs.columns.lengths import count_lengths, depends_on_length
 from karat.runs.scoring.plan import Plan, find_json_in_text
 from karat.runs.scoring.progress import RowCounter
-from karat.runs.scoring.tasks.ahead import upload_ahead
 from karat.runs.scoring.totals.totals import Totals
 
 NOT_ASKED = "not asked: "  # in the reason of a row where a cap is reached
@@ -80,38 +79,27 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
     most = max(1, _SCORES // len(plan.metrics))
     begins = not plan.base.parts or plan.base.parts[0].first == 0  # with the first row of all
 
-    def read(at: int, numbers: Array, rows: pa.RecordBatch) -> dict[str, pa.Array]:
-        by_id = plan.selection.id is not None  # the rows then have no numbers of their own
-        columns = plan.role_columns(rows, np.arange(at, at + len(rows)) if by_id else numbers)
-        if plan.base.unmatched is not None and (alone := plan.base.unmatched(numbers)).any():
-            columns[UNMATCHED] = from_numpy(alone)
-        return columns
-
     def compute(numbered: tuple[int, Array, pa.RecordBatch]) -> _Computed:
         at, numbers, rows = numbered
         if at < before:
             return _Computed(at, Batch(plan, numbers, rows, {}, [], {}), [])
-        columns = read(at, numbers, rows)
+        by_id = plan.selection.id is not None  # the rows then have no numbers of their own
+        columns = plan.role_columns(rows, np.arange(at, at + len(rows)) if by_id else numbers)
+        if plan.base.unmatched is not None and (alone := plan.base.unmatched(numbers)).any():
+            columns[UNMATCHED] = from_numpy(alone)
         with column_cache():
             computed = compute_rows(plan.metrics, columns, plan.labels)
             return _Computed(at, Batch(plan, numbers, rows, columns, [], _count(plan, columns)), computed)
 
-    def columns() -> Iterator[dict[str, pa.Array]]:
-        """The columns of the batches that are not scored yet."""
-        for at, numbers, rows in _count_rows(plan.source.numbered_batches(plan.text), before, most):
-            if at >= before:
-                yield read(at, numbers, rows)
-
-    with upload_ahead(plan.metrics, columns, plan.labels):
-        for each in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before, most)):
-            batch = each.batch
-            if each.at >= before:
-                find_json_in_text(plan, batch.rows, warned, first=begins and each.at == 0)
-                with report_progress_to(counter.advance):
-                    scored = complete_rows(plan.metrics, batch.columns, each.computed, plan.labels)
-                batch = replace(batch, scored=scored)
-            yield batch
-            counter.finish(len(batch.rows), alone=True)
+    for each in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before, most)):
+        batch = each.batch
+        if each.at >= before:
+            find_json_in_text(plan, batch.rows, warned, first=begins and each.at == 0)
+            with report_progress_to(counter.advance):
+                scored = complete_rows(plan.metrics, batch.columns, each.computed, plan.labels)
+            batch = replace(batch, scored=scored)
+        yield batch
+        counter.finish(len(batch.rows), alone=True)
 
 
 def add_up(
