@@ -197,9 +197,9 @@ def test_a_wrong_key_and_an_endpoint_without_batches_are_named(fake):
 @pytest.mark.parametrize("step", ["upload", "create", "state", "download"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_what_ends_at_any_step_is_continued(step, when, monkeypatch, fake):
-    async def hang(self, *arguments):
+    async def hang(self, *arguments, **named):
         if when == "after":
-            await true(self, *arguments)
+            await true(self, *arguments, **named)
         await asyncio.sleep(60)
 
     async def end_early():

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from time import time
 from typing import Any, TypeVar
 
 from karat.models.governor.faults import Fault, ModelError, classify
@@ -75,15 +74,18 @@ class Provider:
         form = [head.encode(), *lines, f"\r\n--{edge}--\r\n".encode()]
         return await self._send("POST", "/files", _read_id, Upload(form, f"multipart/form-data; boundary={edge}"))
 
-    async def create(self, name: str, file: str, url: str) -> str:
-        """The id of a new batch of the requests in a file, to one path. One whose answer was lost is looked for."""
+    async def create(self, name: str, file: str, url: str, since: float, *, sent: bool = False) -> str:
+        """The id of a new batch of the requests in a file, to one path of the API.
+
+        One that may be there, since this request was `sent` before and its answer was lost, is looked for first, among
+        the batches created `since` then.
+        """
         body = {"input_file_id": file, "endpoint": url, "completion_window": "24h"}
-        data, sent = json.dumps({**body, "metadata": {"karat": name}}).encode(), False
-        start = time()
+        data = json.dumps({**body, "metadata": {"karat": name}}).encode()
 
         async def attempt() -> str:
             nonlocal sent
-            if sent and (found := await self.find_batch(name, file, start)):
+            if sent and (found := await self.find_batch(name, file, since)):
                 return found
             sent = True
             return await send(self._endpoint, "POST", "/batches", _read_id, Upload([data]))

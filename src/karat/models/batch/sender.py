@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from time import time
+from typing import Any
 from uuid import uuid4
 
 from karat.core.atomic import check_is_file, replacing
@@ -69,9 +69,9 @@ class BatchSender:
         Raises `ModelError` for what the endpoint refuses or does not answer; the batches go on, and a second call
         waits for them.
         """
-        self._answered |= {key for key, line in self._lines() if isinstance(read_outcome(json.loads(line)), Reply)}
+        self._answered |= {key for key, value, _ in self._lines() if isinstance(read_outcome(value), Reply)}
         for name in [name for name, batch in self.journal.batches.items() if batch.id is None]:
-            await self._recover(name)
+            await self._create(name, sent=True)
         sent = self._answered.union(*(batch.keys for batch in self.journal.batches.values()))
         for keys in list(self._cut(key for key in self._requests if key not in sent)):
             await self._upload(keys)
@@ -111,24 +111,18 @@ class BatchSender:
         await self._create(name)
         return name
 
-    async def _create(self, name: str) -> None:
+    async def _create(self, name: str, *, sent: bool = False) -> None:
+        """Create the batch of an uploaded file; where a process that stopped may have `sent` for it, find it."""
         batch = self.journal.batches[name]
+        if sent:
+            await asyncio.sleep(max(0.0, min(SETTLE, batch.since + SETTLE - time())))
         try:
-            created = await self._provider.create(name, batch.file, batch.url)
+            created = await self._provider.create(name, batch.file, batch.url, batch.since, sent=sent)
         except RejectedError:
             self.journal.note(name, ended="not created")
             raise
         self.journal.note(name, id=created)
         self._report(f"{created}: {len(batch.keys):,} requests are uploaded")
-
-    async def _recover(self, name: str) -> None:
-        """Find the batch that a process was creating when it stopped; create it where there is none."""
-        batch = self.journal.batches[name]
-        await asyncio.sleep(max(0.0, min(SETTLE, batch.since + SETTLE - time())))
-        if found := await self._provider.find_batch(name, batch.file, batch.since):
-            self.journal.note(name, id=found)
-        else:
-            await self._create(name)
 
     async def _wait(self, name: str) -> str | None:
         """Wait for a batch, and take its replies; the problem of one that is more than the endpoint queues."""
@@ -146,9 +140,7 @@ class BatchSender:
             return state.problem
         self._report(f"{state.id}: {state.status}, {count:,} of {len(batch.keys):,} requests have a reply")
         if state.status != "completed":
-            problems.append(
-                f"{state.id} {_ENDS[state.status]}{f': {state.problem}' if state.status == 'failed' else ''}"
-            )
+            problems.append(f"{state.id} {_ENDS[state.status]}: {state.problem}")
         self.problems += problems
         return None
 
@@ -181,22 +173,22 @@ class BatchSender:
         new = {key: line for key, line in lines.items() if line}
         if new:
             with replacing(self._replies) as temporary, temporary.open("wb") as file:
-                file.writelines(line + b"\n" for key, line in self._lines() if key not in new)
+                file.writelines(line + b"\n" for key, _, line in self._lines() if key not in new)
                 file.writelines(line + b"\n" for line in new.values())
         self._answered |= replies & new.keys()
         more = [f"and {len(problems) - MOST_PROBLEMS} more like these"] if len(problems) > MOST_PROBLEMS else []
         return problems[:MOST_PROBLEMS] + more, len(replies & new.keys())
 
-    def _lines(self) -> Iterator[tuple[str, bytes]]:
-        """The lines in the file of replies, with the requests that they are about."""
+    def _lines(self) -> Iterator[tuple[str, Any, bytes]]:
+        """The lines in the file of replies, each with the request that it is about, and its value."""
         if self._replies.exists():
             with self._replies.open("rb") as file:
                 for number, line in read_lines(file):
-                    yield parse_line(line, f"{self._replies}, line {number}")[0], line
+                    yield *parse_line(line, f"{self._replies}, line {number}"), line
 
     async def _send_in_turn(self, keys: list[str], problem: str | None) -> None:
         """Send requests that were too much at a time: together; where that is the problem, one half after the other."""
-        if problem is None and (problem := await self._wait(await self._upload(keys))) is None:
+        if not keys or (problem is None and (problem := await self._wait(await self._upload(keys))) is None):
             return
         if len(keys) == 1:
             raise ModelError(f"a batch with a single request has failed: {problem}")
