@@ -97,23 +97,6 @@ def diversity(data: bytes) -> None:
             np.testing.assert_array_equal(formula.score(coverage, "zero").statistics, formula.define(coverage), name)
 
 
-def samples(data: bytes) -> None:
-    """Equal answers counted, ones counted, votes: a line a question, tabs between answers."""
-    from karat.metrics.repeats import counting
-
-    lists = [line.split("\t") for line in decode(data).split("\n")]
-    sizes = np.array(list(map(len, lists)), np.int64)
-    flat = [text for each in lists for text in each]
-    _compare(counting, ("group_texts",), pa.array(flat), sizes)
-    weights = np.array([len(text) for text in flat], np.int64)
-    scores = np.array([len(text) % 3 / 2 for text in flat])
-    found, expected = _both(counting, "vote", weights, scores, sizes)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    counts = counting.count_ones(np.minimum(weights, 1).astype(float), sizes)
-    assert counts is not None
-    assert counts.tolist() == [sum(map(bool, each)) for each in lists]
-
-
 def assignments(data: bytes) -> None:
     """The pairs of an assignment; their sum is that of SciPy's."""
     from scipy.optimize import linear_sum_assignment

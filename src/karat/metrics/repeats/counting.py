@@ -1,7 +1,6 @@
 """What is counted in the answers to each question: right ones, which are the same text, and votes.
 
-The answers of all questions stand in one column, one question after the other. Where nothing was compiled (`COMPILED`),
-the definitions are used; the kernels return the same.
+The answers of all questions stand in one column, one question after the other.
 """
 
 from __future__ import annotations
@@ -13,14 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from karat.core.columns.kinds import Array
-from karat.metrics.text.string_comparison import parts
-
-try:
-    from karat.metrics._kernels import samples as kernel
-
-    COMPILED = True
-except ImportError:  # no compiler at install time
-    COMPILED = False
+from karat.core.metric.rows import divide
 
 
 class Groups(NamedTuple):
@@ -43,19 +35,14 @@ def group_texts(texts: pa.Array, sizes: Array) -> Groups:
     >>> [each.tolist() for each in group_texts(pa.array(["a", "b", "a", None, "a", None]), np.array([4, 2]))]
     [[0, 1, 0, 2, 3, 4], [0, 1, 3, 4, 5], [2, 1, 1, 1, 1], [3, 2]]
     """
-    if COMPILED:
-        numbers, rows, weights = np.empty((3, len(texts)), np.int64)
-        counts = np.empty(len(sizes), np.int64)
-        total = kernel.group_texts(*parts(texts), sizes, numbers, rows, weights, counts)
-        return Groups(numbers, rows[:total], weights[:total], counts)
-    seen: dict[tuple[int, str | int], int] = {}
+    plain = texts.cast(texts.type.value_type) if pa.types.is_dictionary(texts.type) else texts
+    codes = np.asarray(plain.dictionary_encode().indices.fill_null(-1), np.int64)
     questions = np.repeat(np.arange(len(sizes)), sizes)
-    keys = zip(questions.tolist(), texts.to_pylist(), strict=True)
-    first = [
-        seen.setdefault((question, row if text is None else text), row) for row, (question, text) in enumerate(keys)
-    ]
-    rows, numbers, weights = np.unique(np.array(first, np.int64), return_inverse=True, return_counts=True)
-    return Groups(numbers.reshape(-1), rows, weights, np.bincount(questions[rows], minlength=len(sizes)))
+    keys = np.where(codes < 0, -1 - np.arange(len(codes)), codes + questions * (codes.max(initial=0) + 1))
+    _, first, numbers, weights = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first)
+    counts = np.bincount(questions[first], minlength=len(sizes))
+    return Groups(np.argsort(order)[numbers.reshape(-1)], first[order], weights[order], counts)
 
 
 def count_ones(scores: Array, sizes: Array) -> NDArray[np.int64] | None:
@@ -64,9 +51,6 @@ def count_ones(scores: Array, sizes: Array) -> NDArray[np.int64] | None:
     >>> count_ones(np.array([1.0, 0.0, 1.0, 0.0]), np.array([3, 0, 1])).tolist()
     [2, 0, 0]
     """
-    if COMPILED:
-        counts = np.empty(len(sizes), np.int64)
-        return counts if kernel.count_ones(np.ascontiguousarray(scores), sizes, counts) else None
     if not ((scores == 0) | (scores == 1)).all():
         return None
     return np.bincount(np.repeat(np.arange(len(sizes)), sizes), scores, len(sizes)).astype(np.int64)
@@ -78,14 +62,12 @@ def vote(weights: Array, scores: Array, sizes: Array) -> NDArray[np.float64]:
     >>> vote(np.array([2, 1, 1, 1]), np.array([0.0, 1.0, 0.0, 1.0]), np.array([2, 2, 0])).tolist()
     [0.0, 0.5, nan]
     """
-    means = np.full(len(sizes), np.nan)
-    if COMPILED:
-        kernel.vote(weights, np.ascontiguousarray(scores), sizes, means)
-        return means
-    starts = np.cumsum(sizes) - sizes
-    for question, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
-        part = slice(start, start + size)
-        won = weights[part] == max(1, weights[part].max(initial=0))
-        if won.any():
-            means[question] = scores[part][won].mean()
-    return means
+    questions = np.repeat(np.arange(len(sizes)), sizes)
+    most = np.ones(len(sizes), np.int64)
+    np.maximum.at(most, questions, weights)
+    won = weights == most[questions]
+    sums, winners = (
+        np.bincount(questions[won], scores[won], len(sizes)),
+        np.bincount(questions[won], minlength=len(sizes)),
+    )
+    return divide(sums, winners, np.nan)
