@@ -72,31 +72,6 @@ def rankings(data: bytes) -> None:
             np.testing.assert_array_equal(formula.score(aligned).statistics, formula.define(aligned), name)
 
 
-def diversity(data: bytes) -> None:
-    """Metrics of rankings by subtopic: `a b<TAB>1/a:1 2/b:0`."""
-    from karat.core.columns.ids import read_ids
-    from karat.core.columns.subtopics import read_subtopics
-    from karat.core.errors import KaratError
-    from karat.metrics.retrieval.coverage import cover
-    from karat.metrics.retrieval.novelty import DEFINITIONS, Novelty
-
-    golds: list[dict[str, dict[str, float]]] = []
-    rows = split(data, 2)
-    for _, gold in rows:
-        golds.append({})
-        for name, grade in _grades(gold).items():
-            topic, _, document = name.partition("/")
-            golds[-1].setdefault(document, {})[topic] = grade
-    try:
-        coverage = cover(read_ids([found.split() for found, _ in rows]), read_subtopics(golds), 1.0)
-    except KaratError:
-        return
-    for name in DEFINITIONS:
-        for k in (None, 1, 3):
-            formula = Novelty(name, k, 0.3, 0.8)
-            np.testing.assert_array_equal(formula.score(coverage, "zero").statistics, formula.define(coverage), name)
-
-
 def assignments(data: bytes) -> None:
     """The pairs of an assignment; their sum is that of SciPy's."""
     from scipy.optimize import linear_sum_assignment

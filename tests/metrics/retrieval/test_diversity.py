@@ -1,4 +1,4 @@
-"""Diversity metrics: ndeval's values, and a kernel that equals the definitions."""
+"""Diversity metrics: ndeval's values."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,13 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat.core.columns.kinds import SUBTOPICS
 from karat.core.metric.spec import parse
 from karat.errors import ColumnError, RowError
 from karat.metrics import alpha_ndcg, average_precision_ia, err_ia, precision_ia, subtopic_recall
-from karat.metrics.retrieval import novelty
-from karat.metrics.retrieval.coverage import cover
-from karat.metrics.retrieval.novelty import DEFINITIONS, Novelty
 
 pyndeval = pytest.importorskip("pyndeval")
 NAMES = [f"clueweb09-en{at:04}" for at in range(12)] + ["é", "a", "z", "漢字"]
@@ -54,31 +50,6 @@ def test_every_measure_of_ndeval_topic_by_topic(topics, rel, alpha, beta, k):
             [theirs[str(at)][name] for at in range(len(topics))]
         )  # 0 / 0 where nothing is relevant
         np.testing.assert_allclose(ours.to_pylist(), expected, rtol=0, atol=1e-12, err_msg=name)
-
-
-@pytest.mark.skipif(not novelty.COMPILED, reason="nothing is compiled")
-@pytest.mark.parametrize("name", DEFINITIONS)
-@given(
-    rows=st.lists(st.tuples(st.lists(names, max_size=30), golds), min_size=1, max_size=6),
-    rel=st.sampled_from([0, 1, 2]),
-    k=st.none() | st.integers(1, 30),
-    alpha=st.sampled_from([0.0, 0.3, 0.5, 1.0]),
-    other=st.sampled_from([0.0, 0.5, 0.8, 1.0]),
-    skipped=st.integers(0, 2),
-)
-def test_each_compiled_formula_is_its_definition(name, rows, rel, k, alpha, other, skipped):
-    retrieved = pa.array([row for row, _ in rows], pa.list_(pa.string()))
-    coverage = cover(retrieved.slice(skipped), SUBTOPICS.read([gold for _, gold in rows]).slice(skipped), rel)
-    formula = Novelty(name, k, alpha, other)
-    np.testing.assert_array_equal(formula.score(coverage, "zero").statistics, formula.define(coverage))
-
-
-def test_without_a_kernel_the_definitions_are_used(monkeypatch):
-    columns = [["b", "x", "a"], []], [{"a": {"1": 1, "2": 1}, "b": {"1": 1}}, {"a": {"1": 1}}]
-    metrics = (alpha_ndcg, err_ia, subtopic_recall, precision_ia, average_precision_ia)
-    compiled = [metric(*columns, k=2).to_pylist() for metric in metrics]
-    monkeypatch.setattr(novelty, "COMPILED", False)
-    assert [metric(*columns, k=2).to_pylist() for metric in metrics] == compiled
 
 
 def test_the_ideal_ranking_takes_the_larger_id_of_two_with_equal_gain():

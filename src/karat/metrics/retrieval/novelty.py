@@ -1,4 +1,4 @@
-"""The formula of each diversity metric for one row, and its application to a column, compiled where possible.
+"""The formula of each diversity metric for one row, and its application to a column.
 
 A formula takes what a row covers (`CoveredRow`), its matches up to the cut-off, k, which is None without a cut-off, and
 two numbers, its settings.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from math import log2
 from typing import Literal, TypeAlias
 
@@ -16,13 +17,6 @@ import numpy as np
 from karat.core.metric.rows import NOTHING, Rows
 from karat.metrics.retrieval.coverage import Coverage, Covered, CoveredRow
 from karat.metrics.retrieval.ranking import Cutoff
-
-try:
-    from karat.metrics._kernels import novelty as kernel
-
-    COMPILED = True
-except ImportError:  # no compiler at install time
-    COMPILED = False
 
 NoveltyFormula: TypeAlias = Callable[[CoveredRow, Cutoff, float, float], float]
 """From a row, k and two settings to a score."""
@@ -91,7 +85,7 @@ def average_precision(row: CoveredRow, _k: Cutoff, _: float, __: float) -> float
     return _ratio(_sum(total / count for total, count in zip(totals, relevant, strict=True)), row.subtopics)
 
 
-DEFINITIONS: dict[str, NoveltyFormula] = {
+FORMULAS: dict[str, NoveltyFormula] = {
     "logarithm_judged": of_judged(by_logarithm),
     "logarithm_perfect": of_perfect(by_logarithm),
     "rank_judged": of_judged(by_rank),
@@ -102,12 +96,12 @@ DEFINITIONS: dict[str, NoveltyFormula] = {
     "precision": precision,
     "average_precision": average_precision,
 }
-"""The definition of each formula, by the name under which `_kernels/novelty.pyx` compiles it."""
+"""The formulas by name."""
 
 
 @dataclass(frozen=True)
 class Novelty:
-    """A formula with its settings: `name` is a key of `DEFINITIONS`, `k` the cut-off or None."""
+    """A formula with its settings: `name` is a key of `FORMULAS`, `k` the cut-off or None."""
 
     name: str
     k: Cutoff
@@ -116,30 +110,16 @@ class Novelty:
 
     def score(self, coverage: Coverage, empty: Literal["zero", "unscored"]) -> Rows:
         """The score of every row; with `empty="unscored"` a row without a relevant document has none."""
-        scores = np.empty(len(coverage.sizes))
-        if COMPILED:
-            matches = coverage.ranks, coverage.documents, coverage.match_ends, coverage.sizes
-            known = coverage.document_ends, coverage.covered, coverage.covered_ends, coverage.subtopics
-            kernel.score(self.name, *matches, *known, min(self.k or 0, 1 << 62), self.alpha, self.other, scores)
-        else:
-            scores[:] = self.define(coverage)
+        scores = np.array([self._score(row) for row in coverage.rows()], float)
         if empty == "zero":
             return Rows(scores)
         unscored = coverage.subtopics == 0
         scores[unscored] = np.nan
         return Rows(scores, np.where(unscored, "no document is relevant to a subtopic", NOTHING))
 
-    def define(self, coverage: Coverage) -> list[float]:
-        """The score of every row by the definition."""
-        return [
-            DEFINITIONS[self.name](
-                row._replace(matches=[each for each in row.matches if self.k is None or each[0] <= self.k]),
-                self.k,
-                self.alpha,
-                self.other,
-            )
-            for row in coverage.rows()
-        ]
+    def _score(self, row: CoveredRow) -> float:
+        row = row if self.k is None else row._replace(matches=[each for each in row.matches if each[0] <= self.k])
+        return FORMULAS[self.name](row, self.k, self.alpha, self.other)
 
 
 def _worths(ranking: Iterable[tuple[int, Covered]], subtopics: int, alpha: float) -> Iterator[tuple[int, float]]:
@@ -153,13 +133,15 @@ def _worths(ranking: Iterable[tuple[int, Covered]], subtopics: int, alpha: float
 
 def _greedy(row: CoveredRow, k: Cutoff, alpha: float) -> Iterator[Covered]:
     """The first k documents when each time the one that is worth most is taken; of several the first."""
-    worth, left = [1.0] * row.subtopics, list(row.documents)
+    worths = np.zeros((row.subtopics, len(row.documents)))  # what each subtopic adds to each document
+    for at, covered in enumerate(row.documents):
+        worths[covered, at] = 1
+    left = np.zeros(len(row.documents))  # -inf for those that are taken
     for _ in row.documents[:k]:
-        covered = max(left, key=lambda each: _sum(worth[subtopic] for subtopic in each))
-        left.remove(covered)
-        yield covered
-        for each in covered:
-            worth[each] *= 1 - alpha
+        best = int(reduce(np.add, worths, left).argmax())  # rounded after each subtopic, as by `_sum`
+        left[best] = -np.inf
+        yield row.documents[best]
+        worths[row.documents[best]] *= 1 - alpha
 
 
 def _sum(values: Iterable[float]) -> float:
