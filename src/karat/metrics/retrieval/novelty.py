@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from heapq import heapify, heappop, heapreplace
 from math import log2
 from typing import Literal, TypeAlias
 
@@ -126,22 +126,27 @@ def _worths(ranking: Iterable[tuple[int, Covered]], subtopics: int, alpha: float
     """What the document at each rank is worth: 1 for each subtopic, times `1 - alpha` for each time it was covered."""
     worth = [1.0] * subtopics
     for rank, covered in ranking:
-        yield rank, _sum(worth[each] for each in covered)
+        yield rank, _sum(map(worth.__getitem__, covered))
         for each in covered:
             worth[each] *= 1 - alpha
 
 
 def _greedy(row: CoveredRow, k: Cutoff, alpha: float) -> Iterator[Covered]:
     """The first k documents when each time the one that is worth most is taken; of several the first."""
-    worths = np.zeros((row.subtopics, len(row.documents)))  # what each subtopic adds to each document
-    for at, covered in enumerate(row.documents):
-        worths[covered, at] = 1
-    left = np.zeros(len(row.documents))  # -inf for those that are taken
+    worth = [1.0] * row.subtopics
+    left = [(-float(len(covered)), at) for at, covered in enumerate(row.documents)]
+    heapify(left)
     for _ in row.documents[:k]:
-        best = int(reduce(np.add, worths, left).argmax())  # rounded after each subtopic, as by `_sum`
-        left[best] = -np.inf
-        yield row.documents[best]
-        worths[row.documents[best]] *= 1 - alpha
+        while True:
+            known, at = left[0]
+            covered = row.documents[at]
+            if (less := -_sum(map(worth.__getitem__, covered))) == known:
+                break
+            heapreplace(left, (less, at))  # what a document is worth only falls: the others need no look
+        heappop(left)
+        yield covered
+        for each in covered:
+            worth[each] *= 1 - alpha
 
 
 def _sum(values: Iterable[float]) -> float:
