@@ -15,7 +15,7 @@ from karat.core.errors import RowError, SpecError
 from karat.core.metric.score import score_rows
 from karat.metrics import supported
 from karat.metrics.support.entailment import Entailment, cut_windows, find_label, to_probabilities
-from karat.models.encoders.base import Choice
+from karat.models.encoders.encoder import Choice
 
 BACKENDS = {"onnx": ("onnxruntime", "onnx"), "sentence-transformers": ("sentence_transformers",)}
 NLI = ("contradiction", "entailment", "neutral")

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from karat.cli.main import main
 from karat.core.errors import SpecError
-from karat.models.encoders.base import Choice
+from karat.models.encoders.encoder import Choice
 from karat.models.encoders.files import NotExported, find_files
 from karat.models.encoders.open import choose_backend, describe_backend, open_encoder
 from karat.models.governor.faults import classify

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from karat.core.errors import DataError
-from karat.models.encoders.base import EncoderOutput
+from karat.models.encoders.encoder import EncoderOutput
 from karat.models.encoders.vector_cache import VectorCache, vectors_path
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_is_too_large_forgets_its_oldest_quarter(path):
 
 WRITER = """
 import sys, numpy as np
-from karat.models.encoders.base import EncoderOutput
+from karat.models.encoders.encoder import EncoderOutput
 from karat.models.encoders.vector_cache import VectorCache
 make = lambda texts: EncoderOutput(np.array([[len(t), int(t)] for t in texts], np.float32), np.zeros(len(texts), bool))
 store = VectorCache(sys.argv[1])

@@ -14,7 +14,7 @@ from haystack.utils.auth import Secret
 from karat.adapters.haystack.component import INTEGRATION, Detailed, text_of
 from karat.core.errors import RowError
 from karat.metrics.similarity.pair_scoring import cosines, score_pairs, sigmoids
-from karat.models.encoders.base import Choice
+from karat.models.encoders.encoder import Choice
 from karat.models.encoders.open import open_encoder
 
 MODEL = "sentence-transformers/paraphrase-multilingual-mpnet-base-v2"

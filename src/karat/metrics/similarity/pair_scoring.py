@@ -17,7 +17,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.rows import NOTHING, Rows
 from karat.core.progress import advance
-from karat.models.encoders.base import Encoder, EncoderOutput, Pair
+from karat.models.encoders.encoder import Encoder, EncoderOutput, Pair
 from karat.models.encoders.vector_cache import VectorCache, open_vector_cache, vectors_path
 
 PART = 1 << 15  # pairs at a time

@@ -21,7 +21,7 @@ from karat.core.metric.definition import Definition
 from karat.core.metric.setting import MACHINE, OptionalCount, check_count
 from karat.metrics.similarity.baseline import PARTS, Baseline, SimilarityFigure, read_baseline, rescale_range
 from karat.metrics.similarity.pair_scoring import Fetch, cosines, score_pairs, sigmoids, truncated
-from karat.models.encoders.base import Backend, Choice, Dtype, EncoderOutput, Pair
+from karat.models.encoders.encoder import Backend, Choice, Dtype, EncoderOutput, Pair
 from karat.models.encoders.open import open_encoder
 from karat.models.encoders.token_match import TokenMatcher
 

@@ -15,7 +15,7 @@ from karat.metrics.support.answers import Answer, SupportVerdict, score_answers
 from karat.metrics.support.entailment import Entailment, EntailmentLabel
 from karat.metrics.support.sentences import Sentence
 from karat.metrics.support.supported import DETAILS, details, judge_sentences
-from karat.models.encoders.base import Choice, Dtype, Pair
+from karat.models.encoders.encoder import Choice, Dtype, Pair
 
 ALCE = "Gao et al. 2023, ALCE, arXiv:2305.14627; https://github.com/princeton-nlp/ALCE/tree/3fdc2ed05e, eval.py"
 PRECISION_DETAILS = {"irrelevant": pa.string(), "citation": pa.int64(), "truncated": pa.bool_()}

@@ -12,7 +12,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import RowError, SpecError
 from karat.metrics.support.sentences import split
-from karat.models.encoders.base import Choice, Pair
+from karat.models.encoders.encoder import Choice, Pair
 from karat.models.encoders.open import open_encoder
 from karat.models.encoders.vector_cache import open_vector_cache, vectors_path
 

@@ -13,7 +13,7 @@ from karat.core.metric.setting import Fraction, OptionalCount
 from karat.metrics.similarity.semantic import BatchSize, Device, EncoderSetting, Local, require_model, uses_endpoint
 from karat.metrics.support.answers import Answer, SupportVerdict, score_answers
 from karat.metrics.support.entailment import Entailment, EntailmentLabel
-from karat.models.encoders.base import Choice, Dtype
+from karat.models.encoders.encoder import Choice, Dtype
 
 SOURCE = (
     "the largest entailment by a passage, as zero-shot SummaC, arXiv:2111.09525, and MiniCheck, arXiv:2404.10774; "

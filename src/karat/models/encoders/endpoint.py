@@ -14,7 +14,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.models.context import current_models
-from karat.models.encoders.base import Choice, EncoderOutput
+from karat.models.encoders.encoder import Choice, EncoderOutput
 from karat.models.governor.faults import NotSentError, RequestError
 from karat.models.governor.governor import Governor
 from karat.models.openai.client import REPLY_BYTES, Endpoint, find_endpoint, post

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.models.encoders.base import Choice, EncoderOutput, Pair
+from karat.models.encoders.encoder import Choice, EncoderOutput, Pair
 from karat.models.encoders.files import ModelFiles
 
 Feed: TypeAlias = dict[str, Array]

@@ -12,7 +12,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import MissingExtra, SpecError
 from karat.core.parallel import map_ordered
-from karat.models.encoders.base import Choice
+from karat.models.encoders.encoder import Choice
 from karat.models.encoders.files import ModelFiles
 from karat.models.encoders.local import Feed, LocalEncoder, local_encoder
 from karat.models.encoders.machine import has_onnx

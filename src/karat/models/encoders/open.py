@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from karat.core.errors import MissingExtra, RowError, SpecError
-from karat.models.encoders.base import Choice, EncoderOutput
+from karat.models.encoders.encoder import Choice, EncoderOutput
 from karat.models.encoders.machine import accelerator, has_onnx
 
 BLOCK = 256  # texts that a callable gets in one call

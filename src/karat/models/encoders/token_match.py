@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from karat.core.columns.kinds import Array
-from karat.models.encoders.base import EncoderOutput, Pair
+from karat.models.encoders.encoder import EncoderOutput, Pair
 from karat.models.encoders.local import LocalEncoder
 
 MAX_TOKENS = 100_000  # whose vectors stay in memory, some 150 MB for 384 dimensions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import MissingExtra, SpecError
-from karat.models.encoders.base import Choice
+from karat.models.encoders.encoder import Choice
 from karat.models.encoders.files import ModelFiles
 from karat.models.encoders.local import FEED_NAMES, Feed, LocalEncoder, local_encoder
 from karat.models.encoders.machine import accelerator

@@ -11,7 +11,7 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.paths import cache_path
-from karat.models.encoders.base import EncoderOutput, Pair
+from karat.models.encoders.encoder import EncoderOutput, Pair
 from karat.models.sqlite import SharedDatabase, checksum, compare
 
 MAX_BYTES = 8 << 30  # beyond this the oldest quarter is deleted

@@ -70,8 +70,6 @@ class FakeBatches:
         match request.method, path.split("/")[2:]:
             case "POST", ["files"]:
                 return HttpResponse.from_value(self._describe_file(self._upload(request.body)))
-            case "GET", ["files"]:
-                return _page([self._describe_file(name) for name in reversed(self.files)], query)
             case "GET", ["files", name, "content"] if name in self.files:
                 return HttpResponse(self.files[name].content)
             case "POST", ["batches"]:
@@ -197,7 +195,6 @@ def _page(rows: list[dict[str, Any]], query: str) -> HttpResponse:
     """The rows of a list that a query asks for."""
     wanted = {name: values[0] for name, values in parse_qs(query).items()}
     after, limit = wanted.get("after"), int(wanted.get("limit", "20"))
-    rows = [row for row in rows if row.get("purpose") == wanted.get("purpose")]
     start = next((at + 1 for at, row in enumerate(rows) if row["id"] == after), 0)
     page = {"object": "list", "data": rows[start : start + limit], "has_more": start + limit < len(rows)}
     return HttpResponse.from_value(page)
