@@ -1,5 +1,6 @@
 """No test reaches beyond this machine, and real data is used where it is present."""
 
+import gc
 import json
 import os
 import signal
@@ -13,6 +14,16 @@ os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # tests import ONNX Runtime themselves
 os.environ.pop("COLUMNS", None)  # tests on all cores run with that of the terminal, and what they print is for a pipe
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores Ctrl-C in what it starts in the background
+
+
+def pytest_configure():
+    """Collect no garbage while tests are collected, and never look again at what they leave: both took seconds."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture
