@@ -36,21 +36,16 @@ def test_the_error_names_what_is_not_a_document(kind):
         kind(document_comparison_field="id").run([[None]], [documents("a")])
 
 
-def test_an_error_of_the_users_function_is_not_changed():
-    with pytest.raises(AttributeError, match="'str' object has no attribute 'page'"):
-        DocumentMAPEvaluator(lambda document: document.content.page).run([documents("a")], [documents("a")])
-
-
 def test_a_list_that_grows_while_it_is_read_is_an_error():
-    found = [documents("a")]
+    class Page:
+        def __hash__(self):
+            if len(found[0]) < 100:
+                found[0].append(found[0][0])
+            return 1
 
-    def read(document):
-        if len(found[0]) < 100:
-            found[0].append(document)
-        return document.content
-
+    found = [[Document(content="a", meta={"page": Page()})]]
     with pytest.raises((IndexError, ValueError)):
-        DocumentMAPEvaluator(read).run([documents("a")], found)
+        DocumentMAPEvaluator("meta.page").run([documents("a")], found)
 
 
 def test_a_value_without_a_truth_value_cannot_be_compared():

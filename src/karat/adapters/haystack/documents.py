@@ -6,7 +6,7 @@ Python (1 equals 1.0). None, NaN and the empty text match nothing; lists and dic
 
 # No `from __future__ import annotations`: older releases of Haystack cannot read sockets whose types are texts.
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from haystack import Document, component
@@ -14,7 +14,7 @@ from haystack.components import evaluators
 from haystack.components.evaluators.document_recall import RecallMode
 
 from karat.adapters.haystack.component import INTEGRATION, Detailed, check_lengths
-from karat.adapters.haystack.field import Field, reader, restore_field, store
+from karat.adapters.haystack.field import Field, reader
 from karat.adapters.haystack.ranking import grade, to_columns, warn_of_missing_retrievals
 from karat.core.errors import RowError
 from karat.core.metric.metric import Metric
@@ -41,8 +41,8 @@ class _Ranked(Detailed):
 
         With `details`, its results have the 95 % confidence interval of the score.
 
-        `document_comparison_field`: `"content"`, `"id"`, `"meta.<key>"` (with dots between nested keys), a function
-        of a document, or a list of these that must all be equal. Raises `SpecError` for `k` < 1; another field is
+        `document_comparison_field`: `"content"`, `"id"`, `"meta.<key>"` (with dots between nested keys), or a list of
+        these that must all be equal. Raises `SpecError` for `k` < 1; another field is
         an error of `run`, as in Haystack.
         """
         super().__init__(document_comparison_field=document_comparison_field)  # type: ignore[call-arg]
@@ -80,19 +80,6 @@ class _Ranked(Detailed):
     def _get_comparison_value(self, doc: Document) -> Any:
         """The value by which Haystack's own methods compare a document."""
         return reader(self.document_comparison_field)(doc)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The component as a dict, as Haystack stores it; `SerializationError` for a field that is a lambda."""
-        data = super().to_dict()
-        data["init_parameters"]["document_comparison_field"] = store(self.document_comparison_field)
-        return data
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component from a dict of `to_dict`, its own or of Haystack's component with the same name."""
-        settings = data.get("init_parameters", {})
-        field = restore_field(settings.get("document_comparison_field", "content"))
-        return super().from_dict({**data, "init_parameters": {**settings, "document_comparison_field": field}})
 
 
 @component

@@ -1,4 +1,4 @@
-"""The field by which documents are compared: content, id, a key of meta, a function, or several of these."""
+"""The field by which documents are compared: content, id, a key of meta, or several of these."""
 
 from __future__ import annotations
 
@@ -7,31 +7,29 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from haystack import Document
-from haystack.core.errors import DeserializationError, SerializationError
-from haystack.utils import deserialize_callable, serialize_callable
 
 from karat.core.errors import RowError, SpecError
 
 _PLAIN = {str, int, bool, type(None)}
 
-Field: TypeAlias = "str | Callable[[Document], Any] | Sequence[Field]"
+Field: TypeAlias = "str | Sequence[Field]"
 
 
 def path_of(field: Field) -> tuple[str, ...]:
-    """The attribute of a document that a field names, and the keys in it; empty for functions and lists.
+    """The attribute of a document that a field names, and the keys in it; empty for a list of fields.
 
     Raises `SpecError` for an unknown field.
 
     >>> path_of("meta.source.page"), path_of(["content", "id"])
     (('meta', 'source', 'page'), ())
     """
-    if callable(field) or (isinstance(field, list | tuple) and field):
+    if isinstance(field, list | tuple) and field:
         return ()
     if isinstance(field, str) and (field in ("content", "id") or (field.startswith("meta.") and field != "meta.")):
         return tuple(field.split("."))
     raise SpecError(
-        f"Unsupported document_comparison_field: '{field}'. Use 'content', 'id', or 'meta.<key>', a function of a "
-        "document, or a list of several of these."
+        f"Unsupported document_comparison_field: '{field}'. Use 'content', 'id', or 'meta.<key>', or a list "
+        "of several of these."
     )
 
 
@@ -47,8 +45,6 @@ def reader(field: Field) -> Callable[[Document], Any]:
     """
     if path := path_of(field):
         return partial(_look, path)
-    if callable(field):
-        return lambda document: freeze(field(document))
     parts = [reader(part) for part in field]
     return lambda document: _together([part(document) for part in parts])
 
@@ -67,30 +63,6 @@ def freeze(value: Any) -> Any:
     except TypeError:  # also of pandas' NA
         return _freeze_inside(value)
     return value if is_value else None
-
-
-def store(field: Field) -> Any:
-    """The field as JSON; Haystack's `SerializationError` for a function without a name."""
-    if isinstance(field, list | tuple):
-        return [store(part) for part in field]
-    if not callable(field):
-        return field
-    if not hasattr(field, "__name__"):
-        raise SerializationError(f"{field!r:.80} cannot be stored: a function with a name is expected")
-    return {"callable": serialize_callable(field)}
-
-
-def restore_field(stored: Any) -> Field:
-    """The field from the JSON of `store`; Haystack's `DeserializationError` for what is no field, or no function."""
-    field: Field = stored
-    if isinstance(stored, list | tuple):
-        field = [restore_field(part) for part in stored]
-    elif isinstance(stored, dict):
-        if not isinstance(name := stored.get("callable"), str):
-            expected = 'a name, a list of names, or {"callable": "module.function"}'
-            raise DeserializationError(f"document_comparison_field is {stored!r:.80}; expected {expected}")
-        field = deserialize_callable(name)
-    return field
 
 
 def _look(path: tuple[str, ...], document: Document) -> Any:

@@ -1,5 +1,5 @@
 # cython: wraparound=False, initializedcheck=False
-# Bounds are checked: `read` is the user's function and could lengthen the list of documents.
+# Bounds are checked: hashing a value of `meta` runs its own code, which could lengthen the list of documents.
 """The definitions in `ranking` and `answers`, compiled."""
 
 from cpython.dict cimport PyDict_Clear

@@ -4,7 +4,6 @@ import os
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
-import logging
 
 import pytest
 
@@ -82,14 +81,3 @@ def test_wrong_inputs_give_haystacks_messages(inputs, message):
         llm(Silent()).run(**inputs)
     with pytest.raises(ValueError, match=message):
         TheirEvaluator(**INIT, chat_generator=Silent()).run(**inputs)
-
-
-def test_whether_a_reply_is_json_with_the_keys(caplog):
-    strict, lenient = (llm(Silent(), raise_on_failure=strict) for strict in (True, False))
-    assert strict.is_valid_json_and_has_expected_keys(["score"], '{"score": 1, "more": 2}') is True
-    assert strict.is_valid_json_and_has_expected_keys(expected=["score"], received='```\n{"score": 1}\n```') is True
-    for wrong in ('{"other": 1}', "score", '["score"]'):
-        with pytest.raises(ValueError, match=r"score|JSON"):
-            strict.is_valid_json_and_has_expected_keys(["score"], wrong)
-        assert lenient.is_valid_json_and_has_expected_keys(["score"], wrong) is False
-        assert caplog.records[-1].levelno == logging.WARNING

@@ -145,20 +145,6 @@ class Concurrent(Detailed):
         """The result in a reply; `ReplyError` for an invalid reply."""
         return read_keys(self.outputs, reply)
 
-    def is_valid_json_and_has_expected_keys(self, expected: list[str], received: str) -> bool:
-        """Whether a reply is a JSON object, alone or in one Markdown fence, that has the keys.
-
-        If it is not: `ReplyError`, a `ValueError`; without `raise_on_failure` a warning in the log, and False.
-        """
-        try:
-            read_keys(expected, received)
-        except ReplyError as error:
-            if self.raise_on_failure:
-                raise
-            logger.warning("A reply with the keys {keys} was expected: {error}", keys=expected, error=error)
-            return False
-        return True
-
 
 @component
 class LLMEvaluator(Concurrent, evaluators.LLMEvaluator):

@@ -7,12 +7,13 @@ another model or with other settings stay beside them. Documents have no identif
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, TypeAlias
 
 from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
+from karat.core.errors import ColumnError
 
 Annotation: TypeAlias = Mapping[str, Any]
 TARGETS = {
@@ -47,3 +48,23 @@ def target(annotation: Annotation) -> str:
     'trace_id'
     """
     return next(name for name in TARGETS if name in annotation)
+
+
+def find_ids(columns: Iterable[str]) -> tuple[str, str]:
+    """What the rows of a table are annotations of, and the column with its ids, which is never a parent's.
+
+    Raises `ColumnError` if there is no such column, or if it could be one of several.
+
+    >>> find_ids(["prediction", "parent_span_id", "context.span_id"])
+    ('span_id', 'context.span_id')
+    """
+    columns = list(columns)
+    for each, names in TARGETS.items():
+        likely = [name for name in columns if each in name.lower() and "parent" not in name.lower()]
+        found = next((name for name in names if name in columns), likely[0] if len(likely) == 1 else None)
+        if found is not None:
+            return each, found
+        if likely:
+            raise ColumnError(f"{', '.join(likely)} could each be the {each}: {names[0]} is expected")
+    expected = ", ".join(names[0] for names in TARGETS.values())
+    raise ColumnError(f"no column holds ids of spans, traces or sessions: one of {expected} is expected")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from karat.adapters.phoenix.server.annotation import TARGETS, Annotation, Annotations, identifier
+from karat.adapters.phoenix.server.annotation import Annotation, Annotations, find_ids, identifier
 from karat.core.columns.python_values import is_missing, to_pandas
 from karat.core.errors import ColumnError, DataError, did_you_mean
 
@@ -67,7 +67,10 @@ def from_frame(frame: Any) -> Annotations:
     if not hasattr(frame, "reset_index"):
         expected = "the result of karat.score, or a pandas frame of scores, is expected"
         raise DataError(f"{expected}, not {type(frame).__name__}")
-    target, ids = _ids(frame)
+    levels = {str(name): frame.index.get_level_values(name) for name in frame.index.names if name is not None}
+    columns = levels | {str(name): column for name, column in frame.items()}
+    target, column = find_ids(columns)
+    ids = columns[column].tolist()
     annotations: list[Annotation] = []
     first_rows: dict[Any, int] = {}
     unscored = 0
@@ -84,21 +87,6 @@ def from_frame(frame: Any) -> Annotations:
             what = target.removesuffix("_id")
             raise DataError(f"rows {first} and {number} are both {annotation['name']!r} of {what} {key[0]}")
     return Annotations(annotations, unscored)
-
-
-def _ids(frame: Any) -> tuple[str, list[Any]]:
-    """What the rows annotate, and its ids: of columns or levels of the index, never a parent's."""
-    levels = {str(name): frame.index.get_level_values(name) for name in frame.index.names if name is not None}
-    columns = levels | {str(name): column for name, column in frame.items()}
-    for target, names in TARGETS.items():
-        likely = [name for name in columns if target in name.lower() and "parent" not in name.lower()]
-        found = next((name for name in names if name in columns), likely[0] if len(likely) == 1 else None)
-        if found is not None:
-            return target, columns[found].tolist()
-        if likely:
-            raise ColumnError(f"{', '.join(likely)} could each be the {target}: {names[0]} is expected")
-    expected = ", ".join(names[0] for names in TARGETS.values())
-    raise ColumnError(f"no column holds ids of spans, traces or sessions: one of {expected} is expected")
 
 
 def _rows(frame: Any) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.adapters.phoenix.server.annotation import TARGETS, Annotation, Annotations, identifier
+from karat.adapters.phoenix.server.annotation import Annotation, Annotations, find_ids, identifier
 from karat.core.columns.arrow import is_text
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, DataError
@@ -76,11 +76,7 @@ def _names(metrics: Sequence[Metric]) -> list[str]:
 
 def _ids(table: pa.Table) -> tuple[str, list[str]]:
     """What the rows are of, and the id of each."""
-    found = [(target, name) for target, names in TARGETS.items() for name in names if name in table.column_names]
-    if not found:
-        expected = ", ".join(names[0] for names in TARGETS.values())
-        raise ColumnError(f"no column holds ids of spans, traces or sessions: one of {expected} is expected")
-    target, name = found[0]
+    target, name = find_ids(table.column_names)
     ids = to_python(table[name])
     if None in ids:
         raise ColumnError(f"column {name!r}, row {ids.index(None) + 1}: an id is expected, not null")
