@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from string import ascii_uppercase
 
 import pyarrow as pa
@@ -36,7 +35,6 @@ _WRAPPED = re.compile(
 )
 _INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}$")
 _TITLES = {"dr", "mr", "mrs", "ms", "st", "jr", "sr", "prof", "gen", "col", "lt", "capt", "gov", "sen", "mt", "vs"}
-_GSM8K_NUMBER = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+")
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _NO_OPTIONS = [None] * 26
 
@@ -161,33 +159,13 @@ def find_uncited(text: str) -> str:
     return re.sub(r" ?\[\d+", "", line).replace(" |", "").replace("]", "")
 
 
-def find_first(text: str, pattern: str) -> str | None:
-    """The group of the first match of a pattern (``gsm8k_strict``, ``mmlu_cot``, ``bbh``).
+def extract_first(column: pa.Array, pattern: str) -> pa.Array:
+    r"""The group `answer` of the first match of an RE2 pattern in each text.
 
-    >>> find_first("So the answer is (A).", "the answer is (.*).")
-    '(A)'
+    >>> extract_first(pa.array(["So the answer is (A).", "none"]), "the answer is (?P<answer>.*).").to_pylist()
+    ['(A)', None]
     """
-    found = re.search(pattern, text)
-    return found[1] if found else None
-
-
-def find_gsm8k_flexible(text: str) -> str | None:
-    """The last number, as lm-evaluation-harness reads numbers of GSM8K (``gsm8k_flexible``).
-
-    >>> find_gsm8k_flexible("18 - 4 = $14."), find_gsm8k_flexible("none.")
-    ('$14.', None)
-    """
-    numbers = _GSM8K_NUMBER.findall(text)
-    return numbers[-1] if numbers else None
-
-
-def find_first_line(text: str) -> str:
-    r"""The first line (``first_line``).
-
-    >>> find_first_line("B\nas I said")
-    'B'
-    """
-    return text.partition("\n")[0]
+    return _answers(pc.extract_regex(column, pattern).field("answer"))
 
 
 def extract_regex(column: pa.Array, pattern: str) -> pa.Array:
@@ -208,9 +186,14 @@ def extract_regex(column: pa.Array, pattern: str) -> pa.Array:
     except pa.ArrowInvalid:  # the pattern has no group
         marked = pc.replace_substring_regex(column, f"(?:{pattern}{quoted})", rf"{mark}\0{mark}")
     pieces = pc.split_pattern(marked.filter(matches), mark, max_splits=2, reverse=True)  # before, answer and after
-    answers = pc.utf8_trim(pc.list_element(pieces, 1), _WHITE).cast(pa.large_string())
-    answers = pc.if_else(pc.equal(answers, ""), pa.scalar(None, answers.type), answers)
+    answers = _answers(pc.list_element(pieces, 1))
     return pc.replace_with_mask(pa.nulls(len(column), pa.large_string()), matches, answers)
+
+
+def _answers(texts: pa.Array) -> pa.Array:
+    """The texts without surrounding whitespace; null where nothing is left."""
+    answers = pc.utf8_trim(texts, _WHITE).cast(pa.large_string())
+    return pc.if_else(pc.equal(answers, ""), pa.scalar(None, answers.type), answers)
 
 
 def _last(pattern: re.Pattern[str], text: str) -> str | None:
@@ -245,15 +228,28 @@ def _each(find: Callable[..., str | None]) -> Callable[[pa.Array, str], pa.Array
     return extract
 
 
-BY_BENCHMARK: dict[str, Callable[[str], str | None]] = {
-    "gsm8k_strict": partial(find_first, pattern="#### (-?[0-9.,]+)"),
-    "gsm8k_flexible": find_gsm8k_flexible,
-    "mmlu_cot": partial(find_first, pattern="answer is (.*)."),
-    "bbh": partial(find_first, pattern="the answer is (.*)."),
-    "first_line": find_first_line,
-    "uncited": find_uncited,
+def _by_regex(extract: Callable[[pa.Array, str], pa.Array], pattern: str) -> Callable[[pa.Array, str], pa.Array]:
+    """The function on columns that looks for this pattern; raises `RowError` for a row that is not UTF-8."""
+
+    def find(column: pa.Array, _: str) -> pa.Array:
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            map_by_definition(column, str)  # names the row
+        return extract(column, pattern)
+
+    return find
+
+
+BY_BENCHMARK = {
+    "gsm8k_strict": _by_regex(extract_first, "#### (?P<answer>-?[0-9.,]+)"),
+    "gsm8k_flexible": _by_regex(extract_regex, "-?[$0-9.,]{2,}|-?[0-9]+"),
+    "mmlu_cot": _by_regex(extract_first, "answer is (?P<answer>.*)."),
+    "bbh": _by_regex(extract_first, "the answer is (?P<answer>.*)."),
+    "first_line": _by_regex(extract_first, "^(?P<answer>[^\n]*)"),
+    "uncited": _each(find_uncited),
 }
-"""How scripts of benchmarks read replies; they take references as they are."""
+"""How scripts of benchmarks read replies, as lm-evaluation-harness and ALCE do; they take references as they are."""
 
 add_extractor("boxed", _each(find_boxed))
 add_extractor("answer_is", _each(find_stated), choose=choose_stated)
@@ -261,7 +257,7 @@ add_extractor("last_number", _each(find_last_number))
 add_extractor("letter", _each(find_letter))
 add_extractor("auto", _each(find_answer), gold=_each(find_marked), choose=choose_answer)
 add_extractor("dollars", lambda column, _: map_by_definition(column, find_between_dollars), gold=False)
-for _name, _find in BY_BENCHMARK.items():
-    add_extractor(_name, _each(_find), gold=False)
+for _name, _extract in BY_BENCHMARK.items():
+    add_extractor(_name, _extract, gold=False)
 add_extractor("json", _each(find_in_json), needs="path")
 add_extractor("regex", extract_regex, needs="pattern")
