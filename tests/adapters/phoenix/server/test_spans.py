@@ -67,14 +67,17 @@ def test_reading_goes_on_where_a_page_failed(monkeypatch, fake_phoenix):
     assert frame.rows == 250
 
 
-def test_attributes_that_few_spans_have_are_kept_as_json(monkeypatch, fake_phoenix):
-    monkeypatch.setattr(connection, "_MOST_COLUMNS", 1)
+def test_attributes_are_json_into_which_paths_reach(fake_phoenix):
     fake = fake_phoenix()
-    fake.spans = [span(n, common=n, **({"rare": "x", "list.0.it": 1} if n == 1 else {})) for n in range(3)]
+    fake.spans = [
+        span(n, **{"output.value": "A", "metadata": '{"gold": "A"}', "list.0.it": n} if n else {}) for n in range(3)
+    ]
     with fake.serving() as url:
-        table = pa.table(spans(url, "demo"))
-    assert table["attributes.common"].to_pylist() == [2, 1, 0]
-    assert [json.loads(cell) for cell in table["attributes"].to_pylist()] == [{}, {"rare": "x", "list.0.it": 1}, {}]
+        read = spans(url, "demo")
+    attributes = [json.loads(cell) for cell in pa.table(read)["attributes"].to_pylist()]
+    assert [each.get("list.0.it") for each in attributes] == [2, 1, None]
+    result = karat.score(read, "em", map={"reference": "attributes.metadata.gold"})
+    assert result.table["exact_match"].to_pylist() == [1.0, 1.0, None]
 
 
 @pytest.mark.parametrize(
