@@ -80,6 +80,14 @@ def test_attributes_are_json_into_which_paths_reach(fake_phoenix):
     assert result.table["exact_match"].to_pylist() == [1.0, 1.0, None]
 
 
+@pytest.mark.parametrize("attributes", [{"input.value": "cut \ud83d"}, {"list.0.it": "cut \ud83d"}])
+def test_half_a_character_is_told_with_the_text_before_it(attributes, fake_phoenix):
+    fake = fake_phoenix()
+    fake.spans = [span(0, **attributes)]
+    with fake.serving() as url, pytest.raises(karat.errors.RowError, match=r"half of a surrogate pair.*cut \\ud83d"):
+        spans(url, "demo")
+
+
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [

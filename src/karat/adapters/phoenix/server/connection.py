@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core.errors import DataError, KaratError, MissingExtra, did_you_mean
+from karat.core.errors import DataError, KaratError, MissingExtra, RowError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.version import warn_of_newer
 from karat.data.roles import map_columns
@@ -133,7 +133,7 @@ def _read_pages(http: Any, project: str, since: datetime | None, progress: Progr
         page = found.json()
         if not (rows := [_to_row(span) for span in reversed(page["data"])]):
             return
-        yield pa.RecordBatch.from_pylist(rows, _SCHEMA)
+        yield _to_batch(rows)
         cursor, done = page.get("next_cursor"), done + len(rows)
         if progress is not None:
             progress(done, None)
@@ -141,7 +141,17 @@ def _read_pages(http: Any, project: str, since: datetime | None, progress: Progr
 
 def _to_row(span: Mapping[str, Any]) -> dict[str, Any]:
     context = {f"context.{name}": value for name, value in span["context"].items()}
-    return {**span, **context, "attributes": json.dumps(span["attributes"])}
+    return {**span, **context, "attributes": json.dumps(span["attributes"], ensure_ascii=False)}
+
+
+def _to_batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    try:
+        return pa.RecordBatch.from_pylist(rows, _SCHEMA)
+    except UnicodeEncodeError as error:
+        near = error.object[max(error.start - 20, 0) : error.end]
+        raise RowError(
+            f"a span has half of a surrogate pair (\\ud800 to \\udfff), which is not a character, in {near!r}"
+        ) from None
 
 
 def _project_id(ids: Mapping[str, str], url: str, project: str) -> str:
