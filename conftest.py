@@ -16,14 +16,15 @@ os.environ.pop("COLUMNS", None)  # tests on all cores run with that of the termi
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores Ctrl-C in what it starts in the background
 
 
-def pytest_configure():
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
     """Collect no garbage while tests are collected, and never look again at what they leave: both took seconds."""
     gc.disable()
-
-
-def pytest_collection_finish():
-    gc.freeze()
-    gc.enable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture
