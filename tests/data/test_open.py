@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from karat.core.columns.json_text import RAW
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.data.open import open_source
-from karat.data.source import RAW
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -20,7 +20,7 @@ TABLE = pa.Table.from_pylist(ROWS)
 
 
 def rows(data, **settings):
-    return [row for batch in open_source(data, **settings).batches() for row in batch.to_pylist()]
+    return [row for batch in open_source(data, **settings).as_values().batches() for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_twelve_systems_read_and_map():
 
 def test_predictions_that_are_now_text_now_a_list_all_come():
     source = open_source(OPENQA / "model_outputs" / "NQ301_text-davinci-003_fewshot-n64.jsonl.gz")
-    (batch,) = source.batches(text={"prediction", "answer"})
+    (batch,) = source.batches()
     assert decode_text(batch.column("prediction")).to_pylist()[:2] == [["Bobby Scott", "Bob Russell"], ["Baylor Bears"]]
 
 

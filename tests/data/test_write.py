@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import karat
+from karat.core.columns.json_text import RAW
 from karat.core.errors import DataError
 from karat.data.open import open_source
-from karat.data.source import RAW
 from karat.data.write import check_output, write
 
 COMPRESSIONS = ["", ".gz", ".zst"]
@@ -30,7 +30,7 @@ TABLE = pa.table(
 
 
 def read(path):
-    source = open_source(path)
+    source = open_source(path).as_values()
     return pa.Table.from_batches(source.batches(), source.schema)
 
 

@@ -73,10 +73,10 @@ def where(data: bytes) -> None:
 
 def path(data: bytes) -> None:
     """A path into objects leads to the same values whether they are Arrow's or JSON text; rows by themselves, too."""
+    from karat.core.columns.json_text import RAW
     from karat.core.errors import KaratError
     from karat.data.formats.frames import open_frame
     from karat.data.paths.nested import check_paths, extract_nested
-    from karat.data.source import RAW
 
     text = decode(data)
     objects = COLUMNS["meta"]

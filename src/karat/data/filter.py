@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
+from karat.data.json.values import read_values, value_type
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
 from karat.data.storage.duckdb import connect, explain, interruptible, is_keyword, quote, to_duckdb, where_option
@@ -79,18 +80,20 @@ def filter_rows(
         used = [name for name in extended.schema.names if name.casefold() in folded]
         if clocks := _CLOCKS & (folded - {name.casefold() for name in used}):
             raise _refuse_changing(where, min(clocks))
-        empty = pa.table([pa.nulls(0, kind) for kind in extended.schema.types], schema=extended.schema)
-        _evaluate(connect(**OFFLINE), where, used, empty)
+        empty = [pa.nulls(0, value_type(extended.schema.field(name))) for name in used]
+        _evaluate(connect(**OFFLINE), where, dict(zip(used, empty, strict=True)), 0)
 
-    def read_numbered(text: frozenset[str]) -> Iterator[tuple[Array, pa.RecordBatch]]:
+    def read_numbered() -> Iterator[tuple[Array, pa.RecordBatch]]:
         connection = connect(**OFFLINE)
         left = limit
-        for numbers, rows_read in extended.numbered_batches(text):
+        for numbers, rows_read in extended.numbered_batches():
             if left == 0:
                 return
             kept, batch = numbers, rows_read.select(range(len(source.schema)))
             if where is not None:
-                mask = _evaluate(connection, where, used, rows_read)
+                fields = map(extended.schema.field, used)
+                columns = {field.name: read_values(rows_read.column(field.name), field) for field in fields}
+                mask = _evaluate(connection, where, columns, len(rows_read))
                 kept, batch = numbers[np.asarray(mask.fill_null(False))], filter_batch(batch, mask)
             if left is not None:
                 kept, batch = kept[:left], batch.slice(0, left)
@@ -98,14 +101,12 @@ def filter_rows(
             if len(batch):
                 yield kept, batch
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        return (batch for _, batch in read_numbered(text))
+    def read() -> Iterator[pa.RecordBatch]:
+        return (batch for _, batch in read_numbered())
 
     known = source.rows if where is None else None
     known = known if limit is None or known is None else min(known, limit)
-    return Source(
-        source.name, source.schema, known, read, source.lossy_columns, notes=source.notes, numbered=read_numbered
-    )
+    return Source(source.name, source.schema, known, read, notes=source.notes, numbered=read_numbered)
 
 
 def names_in(where: str, statement: str = _CONDITION, columns: Collection[str] = ()) -> set[str]:
@@ -258,12 +259,10 @@ def _constant(node: dict[str, Any]) -> str | None:
     return None if value is None else str(value)
 
 
-def _evaluate(
-    connection: duckdb.DuckDBPyConnection, where: str, used: list[str], rows: pa.RecordBatch | pa.Table
-) -> pa.Array:
+def _evaluate(connection: duckdb.DuckDBPyConnection, where: str, used: Mapping[str, pa.Array], rows: int) -> pa.Array:
     """Whether the condition is true, row by row. DuckDB gets one batch at a time, which keeps row order and types."""
-    columns = [to_duckdb(rows.column(name)) for name in used]
-    table = pa.table([*columns, pa.nulls(rows.num_rows)], [*used, "karat_no_column"])  # a table needs a column
+    columns = map(to_duckdb, used.values())
+    table = pa.table([*columns, pa.nulls(rows)], [*used, "karat_no_column"])  # a table needs a column
 
     def evaluate() -> pa.Table:
         connection.register("karat_rows", table)
@@ -278,7 +277,7 @@ def _evaluate(
         if not hint and re.search(r"\w-\w", _IN_QUOTES.sub("''", where)):
             hint = "; names with hyphens need double quotes"
         raise DataError(f"the condition {where!r} does not work: {explain(error)}{hint}") from error
-    if mask.shape != (rows.num_rows, 1):
+    if mask.shape != (rows, 1):
         raise DataError(f"the condition {where!r} must hold for one row at a time; an aggregate does not")
     return mask.column(0).combine_chunks()
 

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from karat.core.errors import DataError
+from karat.data.formats.validate import validate_source
 from karat.data.roles import Side, is_spans
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address
 from karat.data.storage.file_names import check_form, sniff, split_name
 from karat.data.storage.files import TemporaryFile, check_whole, find_file, read_head, spool, spool_stdin
-from karat.data.storage.validate import name_errors, validate_source
+from karat.data.storage.stores import name_errors
 
 if TYPE_CHECKING:
     from karat.data.spans.source import Spans
@@ -119,8 +120,8 @@ def _open_rows(data: Any, role: Side) -> Source:
 def _open_copy(copy: TemporaryFile, name: str, role: Side) -> Source:
     source = _open_file(Path(copy.name), name, role)
 
-    def read(text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
-        yield from source.read(text)
+    def read(_kept: Any = copy) -> Iterator[pa.RecordBatch]:
+        yield from source.read()
 
     return replace(source, read=read)
 
@@ -197,7 +198,7 @@ def _open_format(path: Path, name: str, kind: str, role: Side) -> Source:
         if is_openai_evals(head):
             return open_openai_evals(path, name)
     if kind == "jsonl":
-        from karat.data.json.reader import open_json_rows  # noqa: PLC0415
+        from karat.data.formats.json import open_json_rows  # noqa: PLC0415
 
         return open_json_rows(path, name, "newline_delimited")
     if kind == "json":

@@ -111,7 +111,7 @@ class Ray:
                     raise done.error
                 yield done
 
-        def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        def read() -> Iterator[pa.RecordBatch]:
             raise DataError("values inside JSON text of a Ray Dataset: add a column with them first, by map_batches")
 
         return Frame("the Ray Dataset", _find_schema(data), None, read, work=work)

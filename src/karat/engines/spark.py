@@ -89,7 +89,7 @@ class Spark:
                         raise outcome.error
                     yield outcome
 
-        def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+        def read() -> Iterator[pa.RecordBatch]:
             raise DataError("values inside JSON text of a Spark DataFrame: add a column with them first, by from_json")
 
         with _spark_errors(None):

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from karat.core.columns.arrow import is_text
 from karat.core.columns.conversations import UnreadableConversation, conversations
+from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import MESSAGES, TEXT, TEXTS, Kind
 from karat.core.columns.python_values import to_python
-from karat.data.source import RAW
 
 
 def _to_json(values: Iterable[Any]) -> pa.Array:

@@ -32,7 +32,7 @@ SQUAD = {
 
 
 def rows(data, **settings):
-    return [row for batch in open_source(data, **settings).batches() for row in batch.to_pylist()]
+    return [row for batch in open_source(data, **settings).as_values().batches() for row in batch.to_pylist()]
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from karat.core.columns.json_text import RAW
 from karat.data.join import buckets as buckets_module
 from karat.data.join import join as join_module
 from karat.data.join.buckets import Bucket, HalfPart, join_bucket, write_buckets
 from karat.data.join.join import join
 from karat.data.join.match import Unmatched
 from karat.data.open import open_source
-from karat.data.source import RAW
 from karat.errors import JoinError
 
 GOLD, BUCKETS = 400, 7

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from karat.core.columns.json_text import RAW
 from karat.core.errors import ColumnError, JoinError
 from karat.data.join.join import join
 from karat.data.join.match import Unmatched, find_variants
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
-from karat.data.source import RAW
 
 
 def joined(predictions, gold, on="id"):
@@ -69,8 +69,8 @@ def test_predictions_that_come_in_batches_with_dictionaries_of_their_own_are_one
 def test_a_side_whose_numbers_have_types_keeps_them_where_the_other_is_json(tmp_path):
     (tmp_path / "p.jsonl").write_text('{"id": "1", "answer": 1.10}\n')
     result = joined(tmp_path / "p.jsonl", {"id": ["1"], "gold": [7]})
-    batch = next(result.batches(text={"answer", "gold"}))
-    assert batch.schema == result.schema_as({"answer", "gold"})
+    batch = next(result.batches())
+    assert batch.schema == result.schema
     assert batch.to_pylist() == [{"id": "1", "gold": 7, "answer": "1.10"}]
 
 
@@ -110,7 +110,7 @@ def test_an_id_column_that_is_not_there_is_named():
 def test_numbers_read_as_text_keep_their_spelling_through_a_join(tmp_path):
     (tmp_path / "gold.jsonl").write_text('{"id": 1, "gold": 1.10}\n{"id": 2, "gold": "x"}\n{"id": 3}\n')
     result = joined({"id": ["2", "1"], "p": ["a", "b"]}, tmp_path / "gold.jsonl")
-    batch = next(result.batches(text={"gold"}))
+    batch = next(result.batches())
     assert decode_text(batch.column("gold")).to_pylist() == ["1.10", "x", None]
 
 

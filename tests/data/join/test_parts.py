@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from karat.core.columns.json_text import RAW
 from karat.data.join import parts as parts_module
 from karat.data.join.join import join
 from karat.data.join.parts import open_joined, place_predictions
 from karat.data.open import open_source
-from karat.data.source import RAW, group_parts
+from karat.data.source import group_parts
 
 GOLD, PREDICTED, UNKNOWN = 500, 430, 17
 ORDERS = {

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 import karat
+from karat.core.columns.json_text import RAW
 from karat.data.formats.frames import open_frame
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.paths.nested import extract_nested
-from karat.data.source import RAW
 from karat.data.write import write
 
 TIERS = [{"tier": "paid", "n": 10}, {"tier": "free", "n": 9}, None, {"tier": "paid", "n": 8}]

@@ -8,8 +8,8 @@ import pytest
 
 import karat
 from karat import metric
-from karat.data import source as source_module
 from karat.data.open import open_source
+from karat.data.storage import batches as batches_module
 from karat.errors import ColumnError, DataError, RowError, SpecError
 from karat.kinds import Counts, Text
 
@@ -147,7 +147,7 @@ def test_results_do_not_depend_on_batches_or_threads(monkeypatch):
     rows = {"prediction": ["the cat", "a dog", "cow"] * 400, "reference": [["cat", "cats"], ["dog"], ["hen cow"]] * 400}
     whole = karat.score(rows, ["token_f1", "em"], by="prediction").as_dict()
     for size, threads in ((1, "2"), (7, "1"), (1000, "3")):
-        monkeypatch.setattr(source_module, "BATCH_ROWS", size)
+        monkeypatch.setattr(batches_module, "BATCH_ROWS", size)
         monkeypatch.setenv("KARAT_THREADS", threads)
         reader = pa.table(rows).to_reader(max_chunksize=size)
         again = karat.score(reader, ["token_f1", "em"], by="prediction").as_dict()

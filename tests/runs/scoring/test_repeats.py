@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
-from karat.data.storage import disk_table
+from karat.data.storage import batches
 from karat.errors import ColumnError, JoinError, SpecError
 from karat.runs.compare.rows_needed import plan_more_answers
 
@@ -130,7 +130,7 @@ def test_what_halves_the_standard_error_of_a_run(tmp_path, monkeypatch):
 
 def test_a_stopped_run_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
-    monkeypatch.setattr(disk_table, "rows_per_batch", lambda *_: 100)
+    monkeypatch.setattr(batches, "rows_per_batch", lambda *_: 100)
 
     def stop(done, _all):
         if done > 30:

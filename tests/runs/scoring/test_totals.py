@@ -115,7 +115,7 @@ def small(metrics="em", topics=range(4), first=0, **how):
     rows = [{"prediction": "a", "reference": "a", "topic": f"t{at}"} for at in topics]
     plan = plan_run(Selection(rows, **how), metrics, Inference())
     totals = Totals(plan)
-    for numbers, batch in plan.source.numbered_batches(plan.text):
+    for numbers, batch in plan.source.numbered_batches():
         columns = plan.role_columns(batch)
         totals.add(
             batch, complete_rows(plan.metrics, columns, compute_rows(plan.metrics, columns)), Counter(), numbers + first

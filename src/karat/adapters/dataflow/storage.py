@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from karat.core.columns.json_text import RAW
 from karat.core.errors import SpecError
 from karat.core.lazy import import_extra
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
-from karat.data.source import RAW
 from karat.data.write import is_writable, refuse_overwriting, write
 
 
@@ -32,7 +32,7 @@ class FileStorage:
         if output_type != "dataframe":
             raise SpecError(f"output_type={output_type!r}: 'dataframe' is expected")
         pd = import_extra("pandas", extra="pandas", need="FileStorage.read")
-        source = open_source(self.path)
+        source = open_source(self.path).as_values()
         return pa.Table.from_batches(source.batches(), source.schema).to_pandas(types_mapper=pd.ArrowDtype)
 
     def write(self, data: Any) -> str:

@@ -14,6 +14,9 @@ from karat.core.columns.arrow import is_list, is_text
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError
 
+RAW = pa.json_(pa.string())
+"""The type of a column of JSON text, spelled exactly as in its file."""
+
 
 def cast_json(column: pa.Array) -> pa.Array | None:
     """Objects and lists of Arrow, or JSON text, as JSON text; None for numbers and other plain values.

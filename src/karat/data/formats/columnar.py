@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 
 from karat.core.errors import DataError
 from karat.data.formats.union import fit_source
-from karat.data.source import BATCH_BYTES, Part, Source, group_parts, rows_per_batch, slice_batches
+from karat.data.formats.validate import validate_source
+from karat.data.source import Part, Source, group_parts
 from karat.data.storage.addresses import hide_secrets
+from karat.data.storage.batches import BATCH_BYTES, rows_per_batch, slice_batches
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import open_bytes, spool
 from karat.data.storage.remote_files import identify, open_file
-from karat.data.storage.validate import name_errors, validate_source
+from karat.data.storage.stores import name_errors
 
 _MOST_OF_LISTS = 512 << 20
 _PROBED_BYTES = 64 << 10
@@ -43,7 +45,7 @@ def open_parquet(path: str | Path, name: str, copy: Any = None) -> Source:
         schema, footer = file.schema_arrow, file.metadata
     batch_rows = _batch_rows(footer, range(footer.num_row_groups))
 
-    def read(_text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
+    def read(_kept: Any = copy) -> Iterator[pa.RecordBatch]:
         with open_file(path) as stored, pq.ParquetFile(stored, pre_buffer=False) as file:
             for groups in _group_runs(footer, batch_rows):
                 if shared := _find_shared(path, name, footer, groups, schema.names):
@@ -159,7 +161,7 @@ def open_part(
     stored = pa.schema([field for field in own if field.name in schema.names])
     batch_rows = min(_batch_rows(footer, part.groups), most or part.rows)
 
-    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         shared = _find_shared(part.file, name_of_file, footer, part.groups, stored.names)
         with (
             open_file(part.file) as opened,
@@ -202,7 +204,7 @@ def _open_arrow(path: Path, name: str, copy: Any) -> Source:
     with _ipc(path) as reader:
         schema = reader.schema
 
-    def read(_text: frozenset[str], _kept: Any = copy) -> Iterator[pa.RecordBatch]:
+    def read(_kept: Any = copy) -> Iterator[pa.RecordBatch]:
         with _ipc(path) as reader:
             yield from slice_batches(_ipc_batches(reader))
 

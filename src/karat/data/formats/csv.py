@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 
 from karat.core.errors import DataError, RowError
 from karat.data.formats.csv_lines import read_cells
-from karat.data.source import BATCH_BYTES, Source, rows_per_batch
+from karat.data.formats.validate import check_unique
+from karat.data.source import Source
+from karat.data.storage.batches import BATCH_BYTES, rows_per_batch
 from karat.data.storage.duckdb import connect, interruptible, literal, one_file, stream, structure
 from karat.data.storage.file_names import split_name
 from karat.data.storage.files import open_bytes, read_head
-from karat.data.storage.validate import check_unique
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _EXCEL = re.compile(rb"(?:\xef\xbb\xbf)?\"?sep=([,;\t|])\"?\r?\n")
@@ -50,7 +51,7 @@ def open_delimited(path: Path, name: str, kind: str) -> Source:
     table = _table(path, delimiter, len(names), quotes, parallel=parallel)
     longest = None if parallel and path.stat().st_size <= _SMALL else _LONGEST
 
-    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         if skip:  # after a skipped line with another line end, DuckDB loses rows
             yield from _gather(islice(read_cells(path, name, delimiter, quotes, skip), 1, None), schema, batch_rows)
             return

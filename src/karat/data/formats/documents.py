@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from karat.core.errors import DataError, RowError
 from karat.data.formats.frames import is_by_column, is_by_query, open_frame
+from karat.data.formats.json import open_json_rows
 from karat.data.formats.logs.helm import helm_rows, is_helm
 from karat.data.formats.logs.inspect import inspect_document, is_inspect
 from karat.data.formats.logs.mlflow import find_traces, read_trace
 from karat.data.formats.logs.ragas import is_ragas, ragas_rows
 from karat.data.formats.logs.rows import check_rows
 from karat.data.json.explain import explain_errors, reject_duplicates
-from karat.data.json.reader import open_json_rows
 from karat.data.roles import Side, find_layout, is_known_name, read_tools
 from karat.data.source import Source
 from karat.data.storage.file_names import BOM

@@ -13,11 +13,13 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from karat.core.columns.json_text import RAW
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.core.parallel import even_part
-from karat.data.source import BATCH_ROWS, RAW, Source, slice_batches
+from karat.data.formats.validate import check_unique
+from karat.data.source import Source
+from karat.data.storage.batches import BATCH_ROWS, slice_batches
 from karat.data.storage.files import BatchFile
-from karat.data.storage.validate import check_unique
 
 _MOST_FIELDS = 200
 
@@ -188,7 +190,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _from_table(table: pa.Table, name: str) -> Source:
-    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         yield from table.to_batches(even_part(table.num_rows, BATCH_ROWS))
 
     return Source(name, table.schema, table.num_rows, read)
@@ -203,7 +205,7 @@ def _from_stream(data: Any, name: str) -> Source:
     except pa.ArrowInvalid as error:
         raise DataError(f"expected a frame with columns, found {name}: {error}") from error
     rows = len(data) if hasattr(data, "__len__") else None
-    return Source(name, schema, rows, lambda _text: slice_batches(open_stream()))
+    return Source(name, schema, rows, lambda: slice_batches(open_stream()))
 
 
 def _from_dataset(data: Any, name: str) -> Source:
@@ -214,7 +216,7 @@ def _from_dataset(data: Any, name: str) -> Source:
         raise DataError(f"expected a dataset that can be read more than once, found {name}")
     formatted = data.with_format("arrow")
 
-    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         for table in formatted.iter(BATCH_ROWS):
             yield from table.combine_chunks().to_batches()
 

@@ -8,9 +8,11 @@ from itertools import chain
 
 import pyarrow as pa
 
+from karat.core.columns.json_text import RAW
 from karat.core.errors import ColumnError
 from karat.data.json.arrow_types import unify_types
-from karat.data.source import RAW, Part, Source
+from karat.data.json.values import spell_field, to_json_text, value_type
+from karat.data.source import Part, Source
 
 
 def unite_sources(name: str, sources: Sequence[Source]) -> Source:
@@ -20,37 +22,34 @@ def unite_sources(name: str, sources: Sequence[Source]) -> Source:
     """
     if len(sources) == 1:
         return sources[0]
-    if all(source.reads_raw for source in sources):  # the columns that one file with all the rows would have
+    if is_json := all(source.is_json for source in sources):  # the columns that one file with all the rows would have
         kinds: dict[str, pa.DataType] = {}
         for field in chain.from_iterable(source.schema for source in sources):
-            kinds[field.name] = unify_types(kinds.get(field.name, pa.null()), field.type)
-        schema = pa.schema(list(kinds.items()))
+            kinds[field.name] = unify_types(kinds.get(field.name, pa.null()), value_type(field))
+        schema = pa.schema([spell_field(name, kind) for name, kind in kinds.items()])
     else:
+        sources = [source.as_values() for source in sources]
         schema = sources[0].schema
         for source in sources[1:]:
             schema = _unite(schema, source, sources)
     rows = [source.rows for source in sources]
     notes: dict[str, int] = {}
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        target = pa.schema([field.with_type(RAW) if field.name in text else field for field in schema])
-        raw = frozenset(field.name for field in target if field.type == RAW)
+    def read() -> Iterator[pa.RecordBatch]:
         for source in sources:
-            for batch in source.read(raw & set(source.schema.names) if source.reads_raw else frozenset()):
-                yield _fit(batch, target)
+            for batch in source.batches():
+                yield _fit(batch, schema)
         for key in {key for source in sources for key in source.notes}:
             notes[key] = sum(source.notes.get(key, 0) for source in sources)
 
     known = None if None in rows else sum(row for row in rows if row is not None)
-    typed = {name for source in sources if not source.reads_raw for name in source.schema.names}
-    lossy_columns = frozenset().union(*(source.lossy_columns for source in sources)) - typed
     parts = list[Part]()
     if known is not None and all(source.parts for source in sources if source.rows):
         first = 0
         for source in sources:
             parts += [replace(part, first=part.first + first) for part in source.parts]
             first += source.rows or 0
-    return Source(name, schema, known, read, lossy_columns, reads_raw=not typed, notes=notes, parts=tuple(parts))
+    return Source(name, schema, known, read, is_json, notes=notes, parts=tuple(parts))
 
 
 def _unite(schema: pa.Schema, source: Source, sources: Sequence[Source]) -> pa.Schema:
@@ -77,13 +76,17 @@ def _have_common_type(one: pa.Field, other: pa.Field) -> bool:
 def fit_source(source: Source, schema: pa.Schema) -> Source:
     """The source with the columns of this schema: cast to its types, and nulls where the source has no such column."""
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        return (_fit(batch, schema) for batch in source.read(text))
+    def read() -> Iterator[pa.RecordBatch]:
+        return (_fit(batch, schema) for batch in source.read())
 
     return replace(source, schema=schema, read=read)
 
 
 def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     places = [(batch.schema.get_field_index(field.name), field.type) for field in schema]
-    columns = [pa.nulls(len(batch), kind) if at < 0 else batch.column(at).cast(kind) for at, kind in places]
+    columns = [pa.nulls(len(batch), kind) if at < 0 else _cast(batch.column(at), kind) for at, kind in places]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return to_json_text(column) if kind == RAW else column.cast(kind)

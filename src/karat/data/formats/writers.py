@@ -11,11 +11,12 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.columns.arrow import is_bytes, is_text
+from karat.core.columns.json_text import RAW
 from karat.core.columns.python_values import are_late
 from karat.core.errors import DataError
 from karat.data.formats.csv import DELIMITERS
 from karat.data.formats.spreadsheet import is_for_spreadsheets, show_formula_texts, show_formulas
-from karat.data.source import RAW
+from karat.data.json.values import read_batch, value_schema, value_type
 from karat.data.storage.duckdb import connect, duckdb_type, explain, literal, stream, to_duckdb
 
 WriteBatch = Callable[[pa.RecordBatch], object]
@@ -24,20 +25,22 @@ _ROWS_AT_ONCE = 8192
 
 @contextmanager
 def _parquet(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[WriteBatch]:
+    values = value_schema(schema)
     # answers rarely repeat: dictionaries would only cost time
-    repeating = [field.name for field in schema if not (is_text(field.type) or pa.types.is_nested(field.type))]
+    repeating = [field.name for field in values if not (is_text(field.type) or pa.types.is_nested(field.type))]
     import pyarrow.parquet as pq  # noqa: PLC0415  (slow to import)
 
-    with pq.ParquetWriter(sink, schema, compression="snappy", use_dictionary=repeating) as writer:
-        yield writer.write_batch
+    with pq.ParquetWriter(sink, values, compression="snappy", use_dictionary=repeating) as writer:
+        yield lambda batch: writer.write_batch(read_batch(batch, schema, values))
 
 
 @contextmanager
 def _arrow(sink: pa.NativeFile, schema: pa.Schema) -> Iterator[WriteBatch]:
     # a file has one dictionary a column, batches may have several
-    plain = pa.schema([f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema])
+    values = value_schema(schema)
+    plain = pa.schema([f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in values])
     with pa.ipc.new_file(sink, plain) as writer:
-        yield lambda batch: writer.write_batch(batch.cast(plain))
+        yield lambda batch: writer.write_batch(read_batch(batch, schema, values).cast(plain))
 
 
 @contextmanager
@@ -104,6 +107,8 @@ def _row(schema: pa.Schema) -> str:
 
 def _cell(at: int, field: pa.Field, null: str = "'null'") -> str:
     """The SQL for a cell as JSON text; JSON text keeps its spelling, on one line."""
+    if field.type == RAW and value_type(field) in (pa.float64(), pa.bool_()):
+        return f"coalesce(c{at}, {null})"
     if field.type == RAW:
         return f"coalesce(translate(c{at}, chr(10) || chr(13), '  '), {null})"
     return f"coalesce(CAST(to_json(c{at}) AS VARCHAR), {null})"

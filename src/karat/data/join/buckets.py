@@ -25,7 +25,8 @@ from karat.data.join.join import Joined
 from karat.data.join.match import EXAMPLES, Unmatched
 from karat.data.json.raw import spell_ids
 from karat.data.roles import Side
-from karat.data.source import BATCH_ROWS, Part, Source, collect_chunks
+from karat.data.source import Part, Source
+from karat.data.storage.batches import BATCH_ROWS, collect_chunks
 
 BUCKET_BYTES = 64 << 20
 """The share of a bucket in the files of both sides, where rows are alike; in memory it is a few times as large."""
@@ -110,15 +111,15 @@ def join_bucket(
     others = predicted.select(range(predicted.num_columns - 2))
     schema = pa.schema([*list(golden.schema)[:-2], *others.schema])
 
-    def read_numbered(_text: frozenset[str] = frozenset()) -> Iterator[tuple[Array, pa.RecordBatch]]:
+    def read_numbered() -> Iterator[tuple[Array, pa.RecordBatch]]:
         for start in range(0, len(golden), BATCH_ROWS):
             rows = golden.slice(start, BATCH_ROWS)
             found = others.take(partners.slice(start, BATCH_ROWS))
             columns = [column.combine_chunks() for column in (*rows.columns[:-2], *found.columns)]
             yield rows.column(-1).to_numpy(), pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        return (batch for _, batch in read_numbered(text))
+    def read() -> Iterator[pa.RecordBatch]:
+        return (batch for _, batch in read_numbered())
 
     used = np.zeros(len(predicted), bool)
     used[partners.drop_null().to_numpy()] = True

@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from karat.core.columns.arrow import from_numpy
 from karat.core.columns.hashes.texts import hash_texts
+from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.data.json.raw import spell_ids
-from karat.data.source import RAW, Source
-from karat.data.storage.disk_table import DiskTable
+from karat.data.json.values import spell_field, value_type
+from karat.data.source import Source
+from karat.data.storage.batches import DiskTable
 
 
 @dataclass(frozen=True)
@@ -56,15 +58,9 @@ def gather_rows(source: Source, by: str, answers: Collection[str] = ()) -> Gathe
     )
     order = np.argsort(first[group], kind="stable")
     bounds = np.concatenate([[0], np.cumsum(sizes[np.argsort(first)])])
-    spooled: dict[frozenset[str], DiskTable] = {}
+    table = DiskTable(source.schema, source.batches())
 
-    def spool(text: frozenset[str]) -> DiskTable:
-        text &= source.lossy_columns
-        if text not in spooled:
-            spooled[text] = DiskTable(source.schema_as(text), source.batches(text))
-        return spooled[text]
-
-    def pieces(table: DiskTable) -> Iterator[tuple[Array, pa.RecordBatch]]:
+    def pieces() -> Iterator[tuple[Array, pa.RecordBatch]]:
         """Rows of some groups, about 32 MB at a time, with the first row of each group, and the number of rows."""
         low = 0
         while low < len(sizes):
@@ -73,26 +69,23 @@ def gather_rows(source: Source, by: str, answers: Collection[str] = ()) -> Gathe
             yield bounds[low : high + 1] - bounds[low], table.take(from_numpy(rows))
             low = high
 
-    typed = spool(frozenset())
-    lists = {name for starts, rows in pieces(typed) for name in _find_different(starts, rows)} - {by} | {*answers}
+    lists = {name for starts, rows in pieces() for name in _find_different(starts, rows)} - {by} | {*answers}
 
-    def schema(text: frozenset[str]) -> pa.Schema:
-        return pa.schema([_as_list(each) if each.name in lists else each for each in source.schema_as(text)])
+    schema = pa.schema([_as_list(each) if each.name in lists else each for each in source.schema])
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        for starts, rows in pieces(spool(text)):
+    def read() -> Iterator[pa.RecordBatch]:
+        for starts, rows in pieces():
             columns = [
                 _as_lists(starts, column) if name in lists else column.take(from_numpy(starts[:-1]))
                 for name, column in zip(rows.schema.names, rows.columns, strict=True)
             ]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema(text))
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return Gathered(
         source.name,
-        schema(frozenset()),
+        schema,
         len(sizes),
         read,
-        source.lossy_columns,
         notes=source.notes,
         tool=source.tool,
         by=by,
@@ -125,7 +118,10 @@ def _find_different(starts: Array, rows: pa.RecordBatch) -> Iterator[str]:
 
 
 def _as_list(each: pa.Field) -> pa.Field:
-    return pa.field(each.name, RAW if each.type == RAW else pa.list_(each.type))
+    if each.type != RAW:
+        return pa.field(each.name, pa.list_(each.type))
+    kind = value_type(each)
+    return pa.field(each.name, RAW) if kind == RAW else spell_field(each.name, pa.list_(kind))
 
 
 def _as_lists(starts: Array, column: pa.Array) -> pa.Array:

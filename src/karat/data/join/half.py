@@ -24,13 +24,13 @@ class Half:
         name = "gold" if self.side == "reference" else "predictions"
         return f"{name} ({self.source.name}), column {self.key!r}"
 
-    def schema(self, text: Collection[str] = ()) -> pa.Schema:
-        schema = self.source.schema_as(self._text_columns(text))
+    def schema(self) -> pa.Schema:
+        schema = self.source.schema
         return pa.schema([schema.field(column).with_name(name) for column, name in self.names.items()])
 
-    def batches(self, text: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
-        schema = self.schema(text)
-        for batch in self.source.batches(self._text_columns(text)):
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        schema = self.schema()
+        for batch in self.source.batches():
             yield pa.RecordBatch.from_arrays([batch.column(column) for column in self.names], schema=schema)
 
     def ids(self) -> Iterator[pa.Array]:
@@ -55,9 +55,3 @@ class Half:
     def without_rows(self) -> Half:
         """The half without its rows, which can be sent to other processes."""
         return replace(self, source=self.source.without_rows())
-
-    def lossy_columns(self) -> list[str]:
-        return [name for column, name in self.names.items() if column in self.source.lossy_columns]
-
-    def _text_columns(self, text: Collection[str]) -> list[str]:
-        return [column for column, name in self.names.items() if name in text]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
@@ -15,7 +15,7 @@ from karat.data.join.half import Half
 from karat.data.join.match import Match, Unmatched, match_ids
 from karat.data.roles import Side
 from karat.data.source import Source
-from karat.data.storage.disk_table import DiskTable
+from karat.data.storage.batches import DiskTable
 
 GOLD_BYTES = 1 << 30
 """The size of the files of gold beyond which both sides are joined in buckets where that is possible."""
@@ -76,8 +76,8 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
     golden, predicted = _name_columns(predictions, left, gold, right)
     match = cache(partial(match_ids, golden, predicted))
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        yield from join_batches(golden, predicted, match().partners, text)
+    def read() -> Iterator[pa.RecordBatch]:
+        yield from join_batches(golden, predicted, match().partners)
 
     notes = dict[Side, Mapping[str, int]]()
     joined = Joined(
@@ -85,7 +85,6 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
         schema=pa.schema([*golden.schema(), *predicted.schema()]),
         rows=gold.rows,
         read=read,
-        lossy_columns=frozenset(name for half in (golden, predicted) for name in half.lossy_columns()),
         sides={name: half.side for half in (golden, predicted) for name in half.names.values()},
         original_names={name: column for half in (golden, predicted) for column, name in half.names.items()},
         parts=gold.parts if predictions.parts else (),
@@ -100,17 +99,15 @@ def join(predictions: Source, gold: Source, on: str | tuple[str, str]) -> Joined
     return joined
 
 
-def join_batches(
-    gold: Half, predictions: Half, partners: Array, text: Collection[str] = ()
-) -> Iterator[pa.RecordBatch]:
+def join_batches(gold: Half, predictions: Half, partners: Array) -> Iterator[pa.RecordBatch]:
     """The gold rows with their predictions, which go through a temporary file."""
     if not predictions.names:
-        yield from gold.batches(text)
+        yield from gold.batches()
         return
-    table = DiskTable(predictions.schema(text), predictions.batches(text))
-    schema = pa.schema([*gold.schema(text), *predictions.schema(text)])
+    table = DiskTable(predictions.schema(), predictions.batches())
+    schema = pa.schema([*gold.schema(), *predictions.schema()])
     row = 0
-    for batch in gold.batches(text):
+    for batch in gold.batches():
         for start in range(0, batch.num_rows, table.batch_rows):
             part = batch.slice(start, table.batch_rows)
             numbers = partners[row : row + len(part)]

@@ -17,7 +17,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
 from karat.data.join.half import Half
 from karat.data.json.raw import spell_ids
-from karat.data.source import BATCH_ROWS
+from karat.data.storage.batches import BATCH_ROWS
 from karat.data.storage.duckdb import connect_on_disk, interruptible, stream
 
 EXAMPLES = 5

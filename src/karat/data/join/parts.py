@@ -17,8 +17,9 @@ from karat.data.formats.columnar import open_part
 from karat.data.join.half import Half
 from karat.data.join.join import Joined, join_batches
 from karat.data.open import open_source
-from karat.data.source import BATCH_ROWS, Part, Source, collect_chunks, group_parts
+from karat.data.source import Part, Source, group_parts
 from karat.data.storage.addresses import join_path
+from karat.data.storage.batches import BATCH_ROWS, collect_chunks
 from karat.data.storage.whole_files import make_folder, remove_folder, whole_file
 
 CHUNK_BYTES = 256 << 20  # of predictions, ordered in memory
@@ -40,7 +41,7 @@ def open_joined(joined: Joined, part: JoinedPart, columns: Collection[str] | Non
     gold, predictions = joined.halves
     golden, predicted = _select(gold, [part], columns), _select(predictions, part.predictions, columns)
 
-    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         return join_batches(golden, predicted, part.partners)
 
     schema = pa.schema([*golden.schema(), *predicted.schema()])
@@ -80,7 +81,7 @@ def _select(half: Half, parts: Sequence[Part], columns: Collection[str] | None) 
     """The rows of some parts of a half, with those of its columns that have these names in the join, or all."""
     names, whole = half.choose(columns), half.source
 
-    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         for part in parts:
             yield from open_part(part, whole.name, whole.schema, names.keys()).batches()
 

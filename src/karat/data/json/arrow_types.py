@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.data.source import RAW
+from karat.core.columns.arrow import is_list
+from karat.core.columns.json_text import RAW
 from karat.data.storage.duckdb import quote
 
 _SQL = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
@@ -70,6 +71,19 @@ def to_sql(kind: pa.DataType) -> str:
         return f"{to_sql(kind.value_type)}[]"
     if pa.types.is_struct(kind):
         return f"STRUCT({', '.join(f'{quote(field.name)} {to_sql(field.type)}' for field in kind)})"
+    return _SQL.get(kind, "VARCHAR")
+
+
+def to_structure(kind: pa.DataType) -> Any:
+    """The structure, as `to_type` takes it, of values of a type.
+
+    >>> to_structure(pa.struct([("a", pa.list_(pa.string())), ("b", pa.int64())]))
+    {'a': ['VARCHAR'], 'b': 'BIGINT'}
+    """
+    if is_list(kind):
+        return [to_structure(kind.value_type)]
+    if pa.types.is_struct(kind):
+        return {field.name: to_structure(field.type) for field in kind}
     return _SQL.get(kind, "VARCHAR")
 
 

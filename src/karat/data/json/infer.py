@@ -9,12 +9,20 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from karat.core.columns.json_text import RAW
 from karat.data.json.arrow_types import has_numbers, replace_null_types, same_but_case, to_type, unify_types
 from karat.data.json.uniform import count_lines
 from karat.data.roles import find_layout, is_spans
-from karat.data.source import RAW
-from karat.data.storage.duckdb import interruptible, literal, one_file, quote, structure, widen
-from karat.data.storage.validate import MOST_COLUMNS, too_many_columns
+from karat.data.storage.duckdb import (
+    MOST_COLUMNS,
+    interruptible,
+    literal,
+    one_file,
+    quote,
+    structure,
+    too_many_columns,
+    widen,
+)
 
 Kinds = dict[str, pa.DataType]
 FIRST_ROWS, _SAMPLE = 200, 20_000

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_bytes
 from karat.core.columns.ids import read_graded
+from karat.core.columns.json_text import RAW
 from karat.core.errors import JoinError, RowError
-from karat.data.source import RAW
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _BLANKS = ("", " ", "\t", "\n", "\r")
@@ -113,7 +113,7 @@ def decode_text(column: pa.Array, first: int = 1, *, objects: bool = False) -> p
     Numbers keep their spelling, booleans become `true` and `false`, null stays null. `first` is the number of the first
     row, for messages. With `objects` the text of an object is its JSON; else it raises `RowError`.
 
-    >>> from karat.data.source import RAW
+    >>> from karat.core.columns.json_text import RAW
     >>> decode_text(pa.array(['1.10', '"a"', 'null'], pa.string()).cast(RAW)).to_pylist()
     ['1.10', 'a', None]
     >>> decode_text(pa.array(['"a"', '[1e3, true]'], pa.string()).cast(RAW)).to_pylist()
@@ -140,7 +140,7 @@ def decode_ids(column: pa.Array, first: int = 1, read: Callable[[Iterable[Any]],
     the first row, for messages. Raises `RowError` for a row without ids.
 
     >>> from karat.core.columns.ids import read_ids
-    >>> from karat.data.source import RAW
+    >>> from karat.core.columns.json_text import RAW
     >>> decode_ids(pa.array(['["a", 7]', '["007"]', 'null'], pa.string()).cast(RAW), read=read_ids).to_pylist()
     [['a', '7'], ['007'], None]
     >>> decode_ids(pa.array(['{"a": 2}', '["b"]'], pa.string()).cast(RAW)).to_pylist()

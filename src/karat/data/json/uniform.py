@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from karat.data.source import RAW
+from karat.core.columns.json_text import RAW
 from karat.data.storage.files import LONGEST_ROW, bound_lines, open_bytes
 
 try:

@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.json_text import RAW
 from karat.core.errors import DataError
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.roles import find_layout
-from karat.data.source import RAW, Source
+from karat.data.source import Source
 from karat.data.storage.duckdb import literal, spell, where_option
 
 _SHOWN = 6

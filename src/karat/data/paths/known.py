@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_text
+from karat.core.columns.json_text import RAW
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError
 from karat.data.paths.json_text import parse_cell
 from karat.data.paths.nested import add_nested, find_filling, find_nested
 from karat.data.roles import Layout, UnmappedRoleError, find_layout, is_side_of, matches_role, singular
-from karat.data.source import RAW, Source
+from karat.data.source import Source
 from karat.data.storage.file_names import name_row
 
 _DEEPEST, _MOST_WAYS = 4, 4
@@ -63,7 +64,7 @@ def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     if layout is None:
         return {}
     wanted = {role: layout.paths[role] for role in roles if role in layout.paths and role not in names}
-    first = replace(source, read=lambda _text: iter([source.first]), parts=(), numbered=None)
+    first = replace(source, read=lambda: iter([source.first]), parts=(), numbered=None)
     there = {*names, *find_nested(first, {path for paths in wanted.values() for path in paths})}
     if "prediction" in wanted and layout.likelihood:
         _refuse_likelihoods(first, layout)

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
+from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError
 from karat.data.json.members import unquote
 from karat.data.json.raw import extract_items
+from karat.data.json.values import (
+    as_json,
+    read_values,
+    spell_field,
+    to_json_text,
+    value_schema,
+    value_type,
+)
 from karat.data.paths.json_text import STEP, read_json
-from karat.data.source import RAW, Source
+from karat.data.source import Source
 
 _AS_TEXT = "::text"
 _EITHER = re.compile(r"\|(?![^\[]*\])")
@@ -41,35 +52,58 @@ def extract_nested(source: Source, paths: Iterable[str], *, keep_json: bool = Tr
     return add_nested(source, find_nested(source, paths), keep_json=keep_json)
 
 
-def find_nested(source: Source, paths: Iterable[str]) -> dict[str, pa.DataType]:
-    """The type of the values at each path that leads into one of the source's columns; `RAW` in JSON text."""
-    return {path: kind for path in paths if (kind := _find_type(source, path)) is not None}
+def find_nested(source: Source, paths: Iterable[str]) -> dict[str, pa.Field]:
+    """The field of the values at each path that leads into one of the source's columns; `RAW` in JSON text."""
+    return {path: field for path in paths if (field := _find_field(source, path)) is not None}
 
 
-def add_nested(source: Source, types: Mapping[str, pa.DataType], *, keep_json: bool = True) -> Source:
+def add_nested(source: Source, found: Mapping[str, pa.Field], *, keep_json: bool = True) -> Source:
     """The source with a further column for each of these paths, found by `find_nested`."""
-    kinds = {path: kind if keep_json or kind != RAW else pa.string() for path, kind in types.items()}
-    if not types:
+    if not found:
         return source
+    fields = [*found.values()] if keep_json else [_plain(field) for field in found.values()]
 
     def extend(batch: pa.RecordBatch) -> pa.RecordBatch:
-        added = []
-        for path, kind in kinds.items():
-            column = _read_path(batch, path)
-            added.append(unquote(column.storage).cast(kind) if column.type == RAW != kind else column.cast(kind))
-        schema = pa.schema([*batch.schema, *kinds.items()])
-        return pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
+        read_values_of = cache(partial(_read_column, batch, source.schema))
+        added = [_read_field(batch, source.schema.names, read_values_of, field) for field in fields]
+        return pa.RecordBatch.from_arrays([*batch.columns, *added], schema=pa.schema([*batch.schema, *fields]))
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        return map(extend, source.read(text - types.keys()))
+    def read() -> Iterator[pa.RecordBatch]:
+        return map(extend, source.read())
 
-    def read_numbered(text: frozenset[str]) -> Iterator[tuple[Array, pa.RecordBatch]]:
-        return ((numbers, extend(batch)) for numbers, batch in source.numbered_batches(text - types.keys()))
+    def read_numbered() -> Iterator[tuple[Array, pa.RecordBatch]]:
+        return ((numbers, extend(batch)) for numbers, batch in source.numbered_batches())
 
-    added = replace(source, schema=pa.schema([*source.schema, *kinds.items()]), read=read, numbered=read_numbered)
+    added = replace(source, schema=pa.schema([*source.schema, *fields]), read=read, numbered=read_numbered)
     if "first" in vars(source):  # its rows need not be read again
         vars(added)["first"] = extend(source.first)
     return added
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """The field with values in place of JSON text, or with text."""
+    kind = value_type(field)
+    return pa.field(field.name, pa.string() if kind == RAW else kind)
+
+
+def _read_field(
+    batch: pa.RecordBatch, names: Sequence[str], read_values_of: Callable[[str], pa.Array], field: pa.Field
+) -> pa.Array:
+    """The column at a path, as it is spelled where it is JSON text."""
+    spelled = field.type == RAW or "|" in field.name or field.name.endswith(_AS_TEXT)
+    found = _find_path(field.name, names, batch.column if spelled else read_values_of)
+    if found is None:
+        return pa.nulls(len(batch), field.type)
+    if field.type == RAW:
+        return to_json_text(found)
+    if found.type == RAW:
+        is_plain = is_text(field.type)
+        found = unquote(found.storage) if is_plain else read_values(found, as_json(field.name, field.type))
+    return found.cast(field.type)
+
+
+def _read_column(batch: pa.RecordBatch, fields: pa.Schema, name: str) -> pa.Array:
+    return read_values(batch.column(name), fields.field(name))
 
 
 def check_paths(source: Source, paths: Iterable[str]) -> None:
@@ -77,28 +111,34 @@ def check_paths(source: Source, paths: Iterable[str]) -> None:
     for path in paths:
         for name in source.schema.names if path not in source.schema.names else ():
             if _rest(path, name):
-                kind = source.schema.field(name).type
+                kind = value_type(source.schema.field(name))
                 hint = f"; an item of a list is {name}[0], all are {name}[*]" if is_list(kind) else ""
                 held = "JSON" if kind == RAW else kind
                 raise ColumnError(f"{source.name}: {path!r} leads nowhere in column {name!r}, which holds {held}{hint}")
 
 
-def _find_type(source: Source, path: str) -> pa.DataType | None:
-    """The type of the values at a path; None where no column can have it, or where it is in JSON text of no row."""
+def _find_field(source: Source, path: str) -> pa.Field | None:
+    """The field of the values at a path; None where no column can have it, or where it is in JSON text of no row."""
     if path in source.schema.names:
         return None
-    empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in source.schema.types], schema=source.schema)
-    if (inside := _find_path(empty, path)) is None:
+    names, values = source.schema.names, value_schema(source.schema)
+    spelled, empty = ({each.name: pa.nulls(0, each.type) for each in schema} for schema in (source.schema, values))
+    if (inside := _find_path(path, names, empty.__getitem__)) is None:
         return None
-    each = _find_path(empty, path.replace("[*]", "[0]"))  # of the items of Arrow's lists
-    if each is None or each.type != RAW or _has_values(source.first, path):
-        return inside.type
-    return inside.type if any(_has_values(batch, path) for batch in source.batches()) else None
+    each = _find_path(path.replace("[*]", "[0]"), names, empty.__getitem__)  # of the items of Arrow's lists
+    in_text = each is not None and each.type == RAW
+    if in_text and not any(_has_values(batch, path) for batch in chain([source.first], source.batches())):
+        return None
+    as_spelled = _find_path(path, names, spelled.__getitem__)
+    is_spelled = as_spelled is not None and as_spelled.type == RAW
+    return spell_field(path, inside.type) if is_spelled else pa.field(path, inside.type)
 
 
 def _has_values(batch: pa.RecordBatch, path: str) -> bool:
     """Whether JSON text has a value at a path in any row, or in any item that a list of the path has."""
-    found = _read_path(batch, path)
+    found = _find_path(path, batch.schema.names, batch.column)
+    if found is None:
+        return False
     if found.type == RAW and "[*]" in path and not path.endswith("[*]"):
         nowhere = pc.match_substring_regex(found.storage, r"^\[(null(, null)*)?\]$")
         return bool(pc.any(pc.invert(nowhere)).as_py())
@@ -108,19 +148,14 @@ def _has_values(batch: pa.RecordBatch, path: str) -> bool:
     return bool(found.null_count < len(batch))
 
 
-def _read_path(batch: pa.RecordBatch, path: str) -> pa.Array:
-    """The values at a path that one of the columns can have."""
-    return pa.nulls(len(batch)) if (inside := _find_path(batch, path)) is None else inside
-
-
-def _find_path(batch: pa.RecordBatch, path: str) -> pa.Array | None:
-    """The values at a path into one of the columns; None if no column can have it."""
+def _find_path(path: str, names: Sequence[str], read: Callable[[str], pa.Array]) -> pa.Array | None:
+    """The values at a path into one of the columns, which `read` gives by name; None if no column can have it."""
     if len(either := _EITHER.split(path)) > 1:
-        return _fill([column for each in either if (column := _find_path(batch, each)) is not None])
-    if path in batch.schema.names:
-        return batch.column(path)
-    holders = [(name, rest) for name in batch.schema.names if (rest := _rest(path, name))]
-    inside = (_descend(batch.column(name), rest) for name, rest in sorted(holders, key=lambda each: -len(each[0])))
+        return _fill([column for each in either if (column := _find_path(each, names, read)) is not None])
+    if path in names:
+        return read(path)
+    holders = [(name, rest) for name in names if (rest := _rest(path, name))]
+    inside = (_descend(read(name), rest) for name, rest in sorted(holders, key=lambda each: -len(each[0])))
     return next((found for found in inside if found is not None), None)
 
 
@@ -129,8 +164,9 @@ def find_filling(source: Source, paths: Sequence[str]) -> list[str]:
     filling = set[str]()
     for batch in source.batches():
         left = np.ones(len(batch), bool)
+        read = cache(partial(_read_column, batch, source.schema))
         for path in paths:
-            if left.any() and (column := _find_path(batch, path)) is not None:
+            if left.any() and (column := _find_path(path, source.schema.names, read)) is not None:
                 fills = left & np.asarray(column.is_valid())
                 filling |= {path} if fills.any() else set()
                 left &= ~fills

@@ -13,7 +13,8 @@ from karat.core.columns.kinds import Array
 from karat.core.columns.subtopics import JUDGED
 from karat.data.retrieval.long_table import LONG_SCHEMA, find_columns, read_long
 from karat.data.roles import Side
-from karat.data.source import BATCH_ROWS, Source
+from karat.data.source import Source
+from karat.data.storage.batches import BATCH_ROWS
 from karat.data.storage.duckdb import connect_on_disk, interruptible, stream
 from karat.data.storage.files import BatchFile
 

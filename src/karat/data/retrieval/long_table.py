@@ -13,12 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from karat.core.columns.ids import DOCUMENT_IDS, GRADES, QUERY_IDS, spell_id
+from karat.core.columns.json_text import RAW
 from karat.core.columns.python_values import to_python
 from karat.core.columns.subtopics import SUBTOPICS
 from karat.core.errors import ColumnError, RowError
 from karat.data.json.raw import decode_text
+from karat.data.json.values import read_values, value_type
 from karat.data.roles import Side, matches_role, singular
-from karat.data.source import RAW, Source
+from karat.data.source import Source
 
 _DOCUMENTS = [name for name in DOCUMENT_IDS if name not in ("id", "document")]
 """In a table, `id` names the row, and `document` may be a text."""
@@ -69,10 +71,11 @@ def read_long(source: Source, columns: Columns) -> Iterator[pa.RecordBatch]:
     """
     done = 0
     texts = [columns.query, columns.document, *([columns.subtopic] if columns.subtopic else [])]
-    for batch in source.batches(texts):
+    numbers = source.schema.field(columns.value)
+    for batch in source.batches():
         where = f"{source.name}, row "
         query, document, *subtopic = (_spell(batch.column(name)) for name in texts)
-        value = _numbers(batch.column(columns.value), columns.value, where, done)
+        value = _numbers(read_values(batch.column(columns.value), numbers), columns.value, where, done)
         for wrong, text in (
             (pc.equal(pc.fill_null(query, ""), ""), f"expected a query in column {columns.query!r}, found none"),
             (pc.and_(document.is_valid(), value.is_null()), f"expected a number in column {columns.value!r}"),
@@ -89,20 +92,21 @@ def _find_subtopic(source: Source) -> str | None:
     name = _find(source.schema, SUBTOPICS)
     if name is None or singular(name) != "iteration":
         return name
-    first = next(source.batches((name,)), None)
+    first = next(source.batches([name]), None)
     return name if first is not None and len(_spell(first.column(name)).unique()) > 1 else None
 
 
 def _find(schema: pa.Schema, names: Sequence[str]) -> str | None:
     """The column with the first of the names that there is."""
-    plain = {singular(field.name): field.name for field in schema if not pt.is_nested(field.type)}
+    plain = {singular(field.name): field.name for field in schema if not pt.is_nested(value_type(field))}
     return next((plain[name] for name in names if name in plain), None)
 
 
 def _has_lists(schema: pa.Schema, side: Side) -> bool:
     """Whether a table already has all documents of a query in one row."""
     role = "retrieved" if side == "prediction" else "relevant"
-    return any(matches_role(role, field.name) and (pt.is_nested(field.type) or field.type == RAW) for field in schema)
+    kinds = (value_type(field) for field in schema if matches_role(role, field.name))
+    return any(pt.is_nested(kind) or kind == RAW for kind in kinds)
 
 
 def _spell(ids: pa.Array) -> pa.Array:

@@ -95,7 +95,7 @@ def open_trec(path: Path, name: str, kind: str) -> Source:
     layout = _LAYOUTS["subtopics" if kind == "qrels" and _has_subtopics(path) else kind]
     notes: dict[str, int] = {}
 
-    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         line, comments = 1, 0
         for block in _blocks(path):
             tidy, skipped = _tidy(block)

@@ -12,8 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from karat.core.columns.json_text import RAW
 from karat.core.errors import RowError
-from karat.data.source import BATCH_ROWS, RAW, Source
+from karat.data.source import Source
+from karat.data.storage.batches import BATCH_ROWS
 from karat.data.storage.files import BatchFile, open_bytes
 
 _HEAD = re.compile(rb'\s*\{\s*"resource_?[sS]pans"\s*:')

@@ -20,7 +20,7 @@ from karat.data.filter import filter_batch
 from karat.data.source import Source
 from karat.data.spans.fields import CONTENT_FIELDS, FIELDS, extract_fields, make_lists, null_if_blank, null_if_no_id
 from karat.data.spans.retrievals import Retrievals, find_retrievals
-from karat.data.storage.disk_table import DiskTable
+from karat.data.storage.batches import DiskTable
 from karat.data.storage.duckdb import connect
 
 _ORIGINS = [("context_spans", pa.list_(pa.string())), ("context_positions", pa.list_(pa.int32()))]
@@ -44,11 +44,11 @@ class SpanTable:
     started: np.ndarray
     retrievals: Retrievals
 
-    def read(self, text: frozenset[str]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch, np.ndarray]]:
+    def read(self) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch, np.ndarray]]:
         """The own columns of spans, their fields, and their row numbers, batch by batch."""
         first = 0
-        in_file = self.own > 0 and not text
-        for batch in self.table.batches() if in_file else self.base.read(text):
+        in_file = self.own > 0
+        for batch in self.table.batches() if in_file else self.base.read():
             rows = np.arange(first, first + batch.num_rows)
             first += batch.num_rows
             own = batch.select(range(self.own)) if in_file else batch
@@ -102,7 +102,7 @@ def open_spans(source: Source) -> Spans:
 def _scan(source: Source) -> tuple[SpanTable, dict[str, int]]:
     connection, unreadable = connect(threads="1"), list[int]()
     ids, started, kinds = [np.empty((0, 3), np.uint64)], [np.empty(0, np.int64)], [np.empty(0, object)]
-    slow = source.reads_raw or all(is_text(kind) for kind in source.schema.types)
+    slow = source.is_json or all(is_text(kind) for kind in source.schema.types)
 
     def extract(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch, np.ndarray]:
         return batch, *extract_fields(batch, connection, unreadable)
@@ -133,10 +133,10 @@ def _assemble(spans: SpanTable, kinds: Mapping[str, int], kept: np.ndarray | Non
     base = spans.base
     added = [name for name in ADDED_COLUMNS.names if name not in base.schema.names]
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
-        schema = pa.schema([*base.schema_as(text), *(ADDED_COLUMNS.field(name) for name in added)])
-        parents = [each.name == "parent_id" and is_text(each.type) for each in base.schema_as(text)]
-        for own, fields, rows in spans.read(text):
+    def read() -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([*base.schema, *(ADDED_COLUMNS.field(name) for name in added)])
+        parents = [each.name == "parent_id" and is_text(each.type) for each in base.schema]
+        for own, fields, rows in spans.read():
             whole = _with_retrievals(spans, fields, rows)
             parts = (
                 null_if_no_id(part) if is_parent else part for part, is_parent in zip(own.columns, parents, strict=True)
@@ -149,7 +149,7 @@ def _assemble(spans: SpanTable, kinds: Mapping[str, int], kept: np.ndarray | Non
 
     rows = len(spans.kinds) if kept is None else int(kept.sum())
     schema = pa.schema([*base.schema, *(ADDED_COLUMNS.field(name) for name in added)])
-    about = (base.lossy_columns, base.reads_raw, base.notes)
+    about = (base.is_json, base.notes)
     return Spans(base.name, schema, rows, read, *about, table=spans, kinds=kinds)
 
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_text
+from karat.core.columns.json_text import RAW
 from karat.data.json.members import extract_paths
 from karat.data.json.raw import from_python
-from karat.data.source import RAW
 from karat.data.storage.duckdb import literal
 
 Part = tuple[str, pa.Array]

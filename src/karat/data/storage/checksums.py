@@ -16,7 +16,7 @@ from zlib import crc32
 from karat.core.errors import DataError, spell_error
 from karat.data.storage.addresses import hide_secrets
 from karat.data.storage.remote_files import FileId, find_size, identify, open_file, read_bytes
-from karat.data.storage.validate import name_errors
+from karat.data.storage.stores import name_errors
 
 CHECKSUM = "checksum"
 """The member of a JSON object that holds the checksum of all others."""

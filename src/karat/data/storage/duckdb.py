@@ -16,10 +16,12 @@ import duckdb
 import pyarrow as pa
 
 from karat.core.parallel import threads
-from karat.data.source import coalesce
+from karat.data.storage.batches import coalesce
 from karat.data.storage.files import temporary_folder
 
 _AT_ONCE = 64 << 20
+MOST_COLUMNS = 10_000
+"""Of a table: DuckDB reserves memory for each."""
 
 
 _IDLE = defaultdict[str, deque[duckdb.DuckDBPyConnection]](lambda: deque(maxlen=4))
@@ -74,6 +76,11 @@ def memory_for(columns: int) -> str:
     ('384MB', '2500MB')
     """
     return f"{max(384, columns // 4)}MB"
+
+
+def too_many_columns(owner: str) -> str:
+    """The message about more columns than `MOST_COLUMNS`."""
+    return f"{owner} has more than {MOST_COLUMNS:,} columns; put values of one kind into a list or an object"
 
 
 def widen(connection: duckdb.DuckDBPyConnection, columns: int) -> None:

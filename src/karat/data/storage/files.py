@@ -262,6 +262,6 @@ class BatchFile(TemporaryFile):
             for batch in batches:
                 writer.write_batch(batch)
 
-    def read(self, _text: frozenset[str] = frozenset()) -> Iterator[pa.RecordBatch]:
+    def read(self) -> Iterator[pa.RecordBatch]:
         """The batches, mapped into memory; can be the `read` of a `Source`."""
         yield from pa.ipc.open_stream(pa.memory_map(self.name))

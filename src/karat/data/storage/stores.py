@@ -211,3 +211,18 @@ def _clean(error: Exception) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "…")
     return text
+
+
+@contextmanager
+def name_errors(name: str) -> Iterator[None]:
+    """Turn errors of Arrow, of the operating system and of impossible text into `DataError` with the file's name."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(explain_error(name, error)) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: the name of a column is not UTF-8; is the file damaged?") from error
+    except UnicodeEncodeError as error:
+        raise DataError(f"{name}: a text holds half of a character (an unpaired surrogate)") from error
+    except RecursionError as error:
+        raise DataError(f"{name}: lists or objects are nested too deeply") from error

@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_bytes, is_text
 from karat.core.columns.hashes.texts import hash_texts, mix
+from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import spell_times
 from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.data.json.members import unquote
-from karat.data.source import RAW, Source
+from karat.data.source import Source
 
 MAX_GROUPS = 1_000  # values of a column of groups; a column with more holds ids
 

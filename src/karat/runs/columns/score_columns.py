@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
+from karat.core.columns.json_text import RAW
 from karat.core.columns.numbers import are_truths, read_numbers
 from karat.core.errors import ColumnError, RowError, nearest_name
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import find
 from karat.data.json.raw import decode_text
+from karat.data.json.values import value_type
 from karat.data.roles import is_known_name
-from karat.data.source import RAW
 
 _SHOWN = 5  # columns named in a message
 
@@ -45,6 +46,8 @@ def decode_numbers(column: pa.Array, where: str, place: Callable[[int], str]) ->
     `where` names the column in messages, `place` the row at a position. Raises what `read_numbers` raises.
     """
     if column.type == RAW:
+        with suppress(pa.ArrowInvalid):  # of numbers alone
+            return column.storage.cast(pa.float64())
         try:
             column = decode_text(column)
         except RowError:
@@ -94,7 +97,7 @@ def fit_range(metric: Metric, rows: Readable) -> Metric:
 
 
 def _holds_truths(rows: Readable, name: str) -> bool:
-    kind = rows.schema.field(name).type
+    kind = value_type(rows.schema.field(name))
     kind = kind.value_type if is_list(kind) else kind
     if kind != RAW and not is_text(kind):
         return bool(pa.types.is_boolean(kind))

@@ -55,10 +55,11 @@ def select_rows(
 
 def _read(run: Run, names: Collection[str]) -> pa.Table:
     """The columns of a run, and the values inside them, that SQL names in any case; and one without values."""
-    source, folded = extract_nested(open_source(run.rows), names, keep_json=False), {name.casefold() for name in names}
+    source = extract_nested(open_source(run.rows), names, keep_json=False).as_values()
+    folded = {name.casefold() for name in names}
     used = [name for name in source.schema.names if name.casefold() in folded]
     schema = pa.schema([*(source.schema.field(name) for name in used), ("karat_no_column", pa.null())])
     return pa.Table.from_batches(
-        (batch.select(used).append_column("karat_no_column", pa.nulls(batch.num_rows)) for batch in source.batches()),
+        (batch.append_column("karat_no_column", pa.nulls(batch.num_rows)) for batch in source.batches(used)),
         schema,
     )

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
+from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import rows_to_python, to_text
 from karat.core.errors import ColumnError, did_you_mean
 from karat.data.json.objects import JsonObject
 from karat.data.json.texts import list_golds, read_json
 from karat.data.roles import matches_role, singular
-from karat.data.source import RAW
 from karat.runs.columns.output import find_reason_column
 from karat.runs.compare.row_query import select_rows
 from karat.runs.match.alignment import ORDER

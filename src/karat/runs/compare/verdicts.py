@@ -134,14 +134,13 @@ def _read(
     data: Any, chosen: Mapping[str, str], label_map: Mapping[str, float] | str | None, cluster: str | None
 ) -> _Verdicts:
     """The verdicts of a table."""
-    source = extract_nested(open_source(data), chosen.values(), keep_json=False)
+    source = extract_nested(open_source(data), chosen.values(), keep_json=False).as_values()
     columns = _find_columns(source, chosen)
     if cluster is not None:
         check_group_column(source.schema, cluster, source.name)
     wanted = [*columns.values(), *([] if cluster is None else [cluster])]
-    table = pa.Table.from_batches(
-        (batch.select(wanted) for batch in source.batches()), pa.schema([source.schema.field(name) for name in wanted])
-    )
+    schema = pa.schema([source.schema.field(name) for name in wanted])
+    table = pa.Table.from_batches(source.batches(wanted), schema)
     sides = []
     for role in ("a", "b"):
         column = table.column(columns[role]).combine_chunks()

@@ -15,11 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.atomic import write_text
+from karat.core.columns.json_text import RAW
 from karat.core.columns.python_values import rows_to_python
 from karat.core.errors import ColumnError, DataError
-from karat.data.source import RAW, Source
+from karat.data.source import Source
+from karat.data.storage.batches import DiskTable
 from karat.data.storage.checksums import read_json, seal, unseal
-from karat.data.storage.disk_table import DiskTable
 from karat.data.storage.files import temporary_folder
 from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
@@ -119,27 +120,16 @@ def _number_answers(batch: pa.RecordBatch, first: int, repetitions: int) -> Iter
 class AnsweredRows:
     """The rows with the columns of their answers, as a table for Arrow that can be read several times.
 
-    `text` names the columns that keep their spelling in JSON. Where rows were answered several times, the columns `row`
+    Where rows were answered several times, the columns `row`
     and `repetition` (from 1) identify the answers.
     """
 
     rows: Source
     answers: Source
     repetitions: int
-    text: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return self.answers.rows or 0
-
-    @property
-    def lossy_columns(self) -> frozenset[str]:
-        """The columns whose spelling is lost unless `text` names them."""
-        return self.rows.lossy_columns | self.answers.lossy_columns
-
-    def outline(self) -> pa.Table:
-        """A table without rows, from which a plan finds the columns to read as text; `lossy_columns` have no type."""
-        kinds = [each.with_type(pa.null()) if each.name in self.lossy_columns else each for each in self._schema]
-        return pa.schema(kinds).empty_table()
 
     def count_errors(self) -> Counter[str]:
         """How many rows have each error."""
@@ -153,18 +143,18 @@ class AnsweredRows:
 
     @property
     def _schema(self) -> pa.Schema:
-        return pa.schema([*self.rows.schema_as(self.text), *self._answer_schema, *self._numbers(0, 0).schema])
+        return pa.schema([*self.rows.schema, *self._answer_schema, *self._numbers(0, 0).schema])
 
     @property
     def _answer_schema(self) -> pa.Schema:
         """The columns of the answers, errors last; a column of null predictions where no row has an answer."""
-        columns = [each for each in self.answers.schema_as(self.text) if each.name != ERROR]
+        columns = [each for each in self.answers.schema if each.name != ERROR]
         return pa.schema([*(columns or [("prediction", pa.string())]), (ERROR, pa.string())])
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        answers = DiskTable(self.answers.schema_as(self.text), self.answers.batches(self.text))
+        answers = DiskTable(self.answers.schema, self.answers.batches())
         first = 0
-        for batch in self.rows.batches(self.text):
+        for batch in self.rows.batches():
             if self.repetitions > 1:
                 batch = batch.take(pa.array(np.repeat(np.arange(len(batch)), self.repetitions)))  # noqa: PLW2901
             taken = answers.take(pa.array(np.arange(first, first + len(batch))))

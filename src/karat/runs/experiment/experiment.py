@@ -21,7 +21,7 @@ from karat.runs.experiment.answers import ERROR, REPETITION, REPLIES, ROW, Answe
 from karat.runs.experiment.task import RowTask, load_task
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.pipeline import carry_out
-from karat.runs.scoring.plan import Plan, plan_run
+from karat.runs.scoring.plan import plan_run
 from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.provenance.describe import describe_run
 from karat.runs.scoring.result import Result
@@ -105,23 +105,13 @@ def experiment(
         if not answers.stat().st_size:
             raise DataError(f"{rows.name} has no rows")
         answered = AnsweredRows(rows, open_source(answers), repetitions)
-        plan = _plan(answered, selection, chosen, inference)
+        plan = plan_run(replace(selection, data=answered, where=None, limit=None), chosen, inference, errors=ERROR)
         manifest = None if run is None else describe_run(plan, selection, run, settings)
         result = carry_out(plan, destination, progress, manifest)
         failures = answered.count_errors()
     if failures:
         warnings.warn(_describe(failures, len(answered)), stacklevel=2)
     return result
-
-
-def _plan(answered: AnsweredRows, selection: Selection, metrics: list[Metric], inference: Inference) -> Plan:
-    """The plan for scoring the answers; columns that are read as text keep their spelling in JSON."""
-
-    def plan(table: Any) -> Plan:
-        return plan_run(replace(selection, data=table, where=None, limit=None), metrics, inference, errors=ERROR)
-
-    text = plan(answered.outline()).text & answered.lossy_columns
-    return plan(replace(answered, text=frozenset(text)))
 
 
 def _check_columns(rows: Source, metrics: list[Metric], selection: Selection, repetitions: int) -> None:

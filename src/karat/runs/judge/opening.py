@@ -184,9 +184,9 @@ def _add_numbers(source: Source, added: str, numbers: Array) -> Source:
     own = [name for name in source.schema.names if name != added]
     schema = pa.schema([*(source.schema.field(name) for name in own), pa.field(added, pa.float64())])
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         first = 0
-        for batch in source.read(text):
+        for batch in source.read():
             column = numbers[first : first + len(batch)]
             first += len(batch)
             fields = pa.schema([*(batch.schema.field(name) for name in own), schema.field(added)])

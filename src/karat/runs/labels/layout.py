@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_number, is_text
+from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, JoinError, RowError, did_you_mean
 from karat.data.json.raw import decode_text, spell_ids
 from karat.data.open import open_source
 from karat.data.roles import singular
-from karat.data.source import RAW, Source
+from karat.data.source import Source
 from karat.data.storage.file_names import name_row
 from karat.runs.labels.journal import ACTIONS, live_rows
 from karat.runs.labels.systems import SYSTEM, find_system
@@ -52,9 +53,8 @@ class _Layout:
         """These columns, and those that may stand beside labels."""
         beside = (name for name in (PROBABILITY, SYSTEM, "action") if name in source.schema.names and self.on)
         wanted = list(dict.fromkeys(filter(None, (self.on, self.annotator, self.score, *self.labels, *beside))))
-        schema = source.schema_as(wanted)
-        batches = (batch.select(wanted) for batch in source.batches(wanted))
-        return pa.Table.from_batches(batches, pa.schema([schema.field(column) for column in wanted])).combine_chunks()
+        schema = pa.schema([source.schema.field(column) for column in wanted])
+        return pa.Table.from_batches(source.batches(wanted), schema).combine_chunks()
 
 
 def read_entries(

@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.json_text import RAW
 from karat.core.errors import DataError, JoinError, RowError
 from karat.data.filter import filter_rows
 from karat.data.json.raw import decode_text, spell_ids
 from karat.data.open import open_source
 from karat.data.roles import matches_role, singular
-from karat.data.source import RAW, Source
-from karat.data.storage.disk_table import DiskTable
+from karat.data.source import Source
+from karat.data.storage.batches import DiskTable
 from karat.data.storage.file_names import name_row
 from karat.runs.columns.ids import find_id
 from karat.runs.labels.layout import LABELS, PROBABILITY
@@ -92,10 +93,9 @@ def open_rows_to_label(sources: Sequence[Any], on: str | None = None, show: Sequ
         own = list(_read_rows(source, ids, name if len(sources) > 1 else None))
         titles = title_columns(columns, [*systems, *{row.system for row in own if row.system is not None}])
         rows += own
-        schema = source.schema_as(list(columns))
-        kept = (batch.select(list(columns)).rename_columns(list(titles.values())) for batch in source.batches(columns))
+        kept = (batch.rename_columns(list(titles.values())) for batch in source.batches(columns))
         tables.append(
-            DiskTable(pa.schema([schema.field(column).with_name(titles[column]) for column in columns]), kept)
+            DiskTable(pa.schema([source.schema.field(column).with_name(titles[column]) for column in columns]), kept)
         )
         shown |= dict.fromkeys(titles.values())
     return RowsToLabel(rows, tuple(shown), tables)

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy, is_text
+from karat.core.columns.json_text import RAW
 from karat.core.errors import JoinError, RowError
 from karat.data.join.join import split_on
 from karat.data.json.raw import spell_ids
 from karat.data.roles import is_side_of, matches_role
-from karat.data.source import RAW
 from karat.runs.columns.ids import id_columns, is_index_name
 from karat.runs.columns.output import find_reason_column
 from karat.runs.match.alignment import Alignment, DifferentRowsError, align_by, align_in_order

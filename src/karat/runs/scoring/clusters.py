@@ -19,6 +19,7 @@ from karat.core.columns.hashes.cells import hash_cells
 from karat.core.columns.ids import QUERY_IDS, ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.data.join.gather import Gathered
+from karat.data.json.values import value_type
 from karat.data.roles import matches_role, singular
 from karat.data.source import Source
 from karat.runs.columns.groups import cluster_keys
@@ -66,7 +67,7 @@ def _candidates(schema: pa.Schema, mapping: Mapping[str, str], joined: str | Non
     """The columns that may say which rows belong together, the most reliable first."""
     other = {name for role, name in mapping.items() if role != "question"}
     found = [name for name in item_columns(schema, mapping, joined or "") if name in schema.names and name not in other]
-    return [name for name in found if not _is_nested(schema.field(name).type)]
+    return [name for name in found if not _is_nested(value_type(schema.field(name)))]
 
 
 def _is_nested(kind: pa.DataType) -> bool:

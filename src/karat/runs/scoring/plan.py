@@ -14,7 +14,7 @@ import pyarrow.types as pt
 import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
 from karat.core.columns.arrow import is_text
-from karat.core.columns.json_text import cast_json
+from karat.core.columns.json_text import RAW, cast_json
 from karat.core.columns.kinds import NUMBER, NUMBERS, TEXT, TEXTS, Array, Kind
 from karat.core.errors import ColumnError, RowError
 from karat.core.metric.metric import Metric
@@ -24,12 +24,13 @@ from karat.core.metric.spec import parse_all
 from karat.data.join.gather import Gathered
 from karat.data.join.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
+from karat.data.json.values import read_values
 from karat.data.paths.apart import check_one_system, is_log_of_several
 from karat.data.paths.known import find_empty, find_inside, find_layout_paths, find_text_files
 from karat.data.paths.listed import AS_TEXT, ITEMS, describe_lists, find_listed, read_references
 from karat.data.paths.nested import add_nested, check_paths, find_nested
 from karat.data.roles import map_columns
-from karat.data.source import RAW, Source
+from karat.data.source import Source
 from karat.data.storage.file_names import name_row
 from karat.runs.columns.groups import check_group_column
 from karat.runs.columns.ids import id_columns
@@ -68,7 +69,7 @@ class Plan:
 
     `source` has the rows to score, `base` what was opened, before columns were added by path (`nested`) and rows were
     filtered. `joined` is the join of data and gold, where there is one. `kinds` and `mapping` are the kind and the
-    column of each role, `text` the columns that are read as text, `clusters` those that may hold clusters. `errors` is
+    column of each role, `clusters` the columns that may hold clusters. `errors` is
     the column, if any, that says why a row has no prediction, `correction` what people's labels correct.
     """
 
@@ -81,7 +82,6 @@ class Plan:
     joined: Joined | None
     kinds: dict[str, Kind]
     mapping: dict[str, str]
-    text: set[str]
     output: OutputColumns
     clusters: tuple[str, ...]
     errors: str | None = None
@@ -103,6 +103,8 @@ class Plan:
 
     def _decode(self, role: str, column: pa.Array, numbers: Array) -> pa.Array:
         """Text as numbers where the role has these, and JSON text as the kind of the role: ids, or text."""
+        if self.kinds[role] in _NUMBERS or self.kinds[role].ranked:
+            column = read_values(column, self.source.schema.field(self.mapping[role]))
         if self.kinds[role] in _NUMBERS:
             where = f"column {self.mapping[role]!r}"
 
@@ -225,12 +227,12 @@ def plan_run(
     every, (source, nested) = source, _filter(source, selection, nested)
     check_one_system(source, by_value)
     chosen = [fit_range(metric, source) for metric in chosen]
-    text = {mapping[role] for role, kind in kinds.items() if kind not in _NUMBERS and not kind.ranked}
+    source = source.as_values(by_value)
     for name in by_value:
         check_group_column(source.schema, name, source.name)
-    schema = source.schema_as(text)
+    schema = source.schema
     added = OutputColumns.beside(schema, chosen), plan_clusters(selection, base, schema, mapping)
-    plan = Plan(selection, inference, chosen, source, base, nested, joined, kinds, mapping, text, *added, errors)
+    plan = Plan(selection, inference, chosen, source, base, nested, joined, kinds, mapping, *added, errors)
     empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
     for metric in chosen:  # finds a column that does not fit before the first row is read
         cast_columns(metric, plan.role_columns(empty), plan.labels)

@@ -13,6 +13,7 @@ from karat.core.columns.python_values import to_pandas
 from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
+from karat.data.json.values import read_batch, value_schema
 from karat.runs.columns.lengths import Lengths, find_cautions, list_cautions
 from karat.runs.store.manifest import StoredClusters, StoredGroup, StoredJoin, StoredLabels, StoredMetric, StoredValues
 from karat.runs.table.figure import draw
@@ -116,7 +117,8 @@ class Result:
         Rows that were written to a file and not kept in memory are read from there.
         """
         if self.batches is not None and self.schema is not None:
-            return pa.Table.from_batches(self.batches, self.schema)
+            values = value_schema(self.schema)
+            return pa.Table.from_batches([read_batch(each, self.schema, values) for each in self.batches], values)
         written = self.output or (self.run and self.run.rows)
         if written is None:
             remedy = "score(..., keep=True) keeps them there, output='FILE' writes them"
@@ -124,7 +126,8 @@ class Result:
         from karat.data.open import open_source  # noqa: PLC0415  (only for rows on the disk)
 
         source = open_source(written)
-        return pa.Table.from_batches(source.batches(), source.schema)
+        values = source.as_values()
+        return pa.Table.from_batches(values.batches(), values.schema)
 
     def to_pandas(self) -> Any:
         """The table as a pandas frame."""

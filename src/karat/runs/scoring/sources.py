@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from karat.core.columns.arrow import is_list
+from karat.core.columns.json_text import RAW
 from karat.core.errors import ColumnError, DataError, SpecError
 from karat.core.metric.metric import Metric
 from karat.data.join.gather import Gathered, gather_rows, repeats
@@ -13,7 +14,7 @@ from karat.data.join.join import join, split_on
 from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.roles import Side, matches_role
-from karat.data.source import RAW, Source
+from karat.data.source import Source
 from karat.runs.columns.ids import item_columns
 
 QUESTION = "question"  # the role whose column says which question a row answers, where the user names it

@@ -17,7 +17,7 @@ from karat.core.parallel import map_ordered
 from karat.data.storage.addresses import is_address, join_path
 from karat.data.storage.checksums import FileSum, check_file
 from karat.data.storage.remote_files import exists, list_files, open_file
-from karat.data.storage.validate import name_errors
+from karat.data.storage.stores import name_errors
 
 
 def find_files(run: str | Path, name: str) -> Sequence[str | Path]:

@@ -22,13 +22,14 @@ from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.core.metric.rows import ROUNDING, stack_statistics
 from karat.data.formats.columnar import read_columns
 from karat.data.formats.union import unite_sources
+from karat.data.formats.validate import validate_source
 from karat.data.open import open_source
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address, join_path, to_path
 from karat.data.storage.file_names import name_row, split_name
 from karat.data.storage.remote_files import list_files
-from karat.data.storage.validate import name_errors, validate_source
+from karat.data.storage.stores import name_errors
 from karat.runs.columns.output import find_reason_column
 from karat.runs.columns.score_columns import decode_numbers
 from karat.runs.store.files import check_files, count_rows, count_width, parts_pattern, read_counts, read_table
@@ -126,9 +127,10 @@ class Run:
     @cached_property
     def source(self) -> Source:
         if self.state == "finished":
-            return open_source(self.rows)
+            return open_source(self.rows).as_values()
         sources = [open_source(file) for file in self.files]
-        return sources[0] if len(sources) == 1 else validate_source(unite_sources(self.name, sources), checked=True)
+        whole = sources[0] if len(sources) == 1 else validate_source(unite_sources(self.name, sources), checked=True)
+        return whole.as_values()
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Some columns of the rows; `ColumnError` for one that does not exist."""

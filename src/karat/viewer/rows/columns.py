@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from karat.core.columns.arrow import is_number, is_text, plain_column
+from karat.core.columns.json_text import RAW
 from karat.data.roles import matches_role
-from karat.data.source import RAW
 from karat.data.storage.file_names import split_name
-from karat.data.storage.validate import name_errors
+from karat.data.storage.stores import name_errors
 from karat.runs.columns.groups import encode_groups
 from karat.runs.columns.output import find_reason_column
 from karat.runs.match.systems import gold_column, question_column

@@ -17,10 +17,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.data.json.texts import read_json
-from karat.data.source import RAW
 from karat.data.storage.duckdb import connect_alone, explain, literal, one_file, one_pattern
 from karat.runs.store.run import Run
 

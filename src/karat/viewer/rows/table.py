@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
+from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import rows_to_python
 from karat.core.errors import SpecError, did_you_mean
 from karat.data.json.texts import read_json
 from karat.data.roles import singular
-from karat.data.source import RAW
 from karat.runs.match.alignment import Alignment
 from karat.runs.match.match import Matched, match
 from karat.runs.match.shared_metrics import SharedMetric

@@ -57,7 +57,7 @@ def test_packed_logs_of_every_method_have_a_row_for_each_sample_and_epoch(tmp_pa
     }
     pack(tmp_path / "a.eval", {"header.json": HEADER, **samples, "summaries.json": []}, method)
     source = open_source(tmp_path / "a.eval")
-    rows = [row for batch in source.batches() for row in batch.to_pylist()]
+    rows = pa.table(source).to_pylist()
     assert [(row["id"], row["epoch"], row["score.match"], row["value.match"]) for row in rows] == [
         (1, 1, "C", 1.0),
         (1, 2, "I", 0.0),

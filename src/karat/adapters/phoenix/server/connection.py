@@ -18,12 +18,12 @@ import pyarrow as pa
 from karat.core.errors import DataError, KaratError, MissingExtra, RowError, did_you_mean
 from karat.core.metric.metric import Metric
 from karat.core.version import warn_of_newer
+from karat.data.formats.validate import validate_source
 from karat.data.roles import map_columns
 from karat.data.source import Source
 from karat.data.spans.fields import FIELDS
 from karat.data.spans.source import Spans, open_spans, parse_time
 from karat.data.storage.files import BatchFile
-from karat.data.storage.validate import validate_source
 
 Progress = Callable[[int, int | None], None]
 
@@ -107,7 +107,7 @@ def spans(
         others = sorted(ids.keys() - {project})
         hint = f" since {since:%Y-%m-%d %H:%M:%S %Z}" if since else f"; other projects: {', '.join(others) or 'none'}"
         raise DataError(f"project {project!r} at {url} holds no spans{hint}")
-    source = Source(f"Phoenix's project {project!r}", _SCHEMA, rows, lambda _: reversed([*file.read()]))
+    source = Source(f"Phoenix's project {project!r}", _SCHEMA, rows, lambda: reversed([*file.read()]))
     return open_spans(validate_source(source, checked=False)).filter(kind, since)
 
 

@@ -23,7 +23,7 @@ from karat.adapters.phoenix.server.frame_annotations import from_frame
 from karat.adapters.phoenix.server.result_annotations import from_result, from_run
 from karat.core.atomic import check_is_file, write_text
 from karat.core.errors import DataError, KaratError, RowError
-from karat.data.storage.validate import name_errors
+from karat.data.storage.stores import name_errors
 from karat.runs.scoring.result import Result
 from karat.runs.store.run import Run
 

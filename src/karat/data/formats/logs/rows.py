@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from karat.core.columns.json_text import RAW
 from karat.core.columns.python_values import to_python
 from karat.core.errors import DataError, KaratError, RowError, spell_error
-from karat.data.json.reader import open_json_rows
-from karat.data.source import RAW, Source
+from karat.data.formats.json import open_json_rows
+from karat.data.source import Source
 from karat.data.storage.files import TemporaryFile
 
 T = TypeVar("T")
@@ -46,8 +47,8 @@ def open_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Source
         raise DataError(f"{name}: a log of {tool} without samples")
     source = open_json_rows(Path(file.name), name, "newline_delimited")
 
-    def read(text: frozenset[str], _kept: Any = file) -> Iterator[pa.RecordBatch]:
-        yield from source.read(text)
+    def read(_kept: Any = file) -> Iterator[pa.RecordBatch]:
+        yield from source.read()
 
     return replace(source, read=read, tool=tool)
 
@@ -74,9 +75,9 @@ def add_columns(
     names = [name for name in names if name in source.schema.names]
     schema = pa.schema([*source.schema, *types.items()])
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         done = 0
-        for batch in source.read(text - types.keys()):
+        for batch in source.read():
             rows = list(check_rows(map(read_row, records(batch, names)), source.name, tool, done + 1))
             try:
                 added = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(types.values())]

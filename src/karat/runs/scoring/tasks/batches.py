@@ -91,7 +91,7 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
             computed = compute_rows(plan.metrics, columns, plan.labels)
             return _Computed(at, Batch(plan, numbers, rows, columns, [], _count(plan, columns)), computed)
 
-    for each in map_ordered(compute, _count_rows(plan.source.numbered_batches(plan.text), before, most)):
+    for each in map_ordered(compute, _count_rows(plan.source.numbered_batches(), before, most)):
         batch = each.batch
         if each.at >= before:
             find_json_in_text(plan, batch.rows, warned, first=begins and each.at == 0)

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
 from karat.core.errors import SpecError
+from karat.data.formats.validate import validate_source
 from karat.data.roles import singular
 from karat.data.source import Source
-from karat.data.storage.validate import validate_source
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.progress import Progress, RowCounter

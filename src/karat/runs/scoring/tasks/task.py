@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from karat.data.filter import filter_rows
 from karat.data.formats.columnar import open_part
+from karat.data.formats.validate import validate_source
 from karat.data.join.buckets import Bucket, HalfPart, join_bucket, write_buckets
 from karat.data.join.join import Joined
 from karat.data.join.parts import JoinedPart, open_joined
 from karat.data.paths.nested import add_nested
 from karat.data.source import Part, Source
-from karat.data.storage.validate import validate_source
 from karat.runs.columns.digest import Digests
 from karat.runs.scoring.plan import Nested, Plan
 from karat.runs.scoring.progress import RowCounter
@@ -124,7 +124,7 @@ def score_frame(recipe: Recipe, task: int, batches: Iterable[pa.RecordBatch]) ->
     """Score some rows of a frame, which have no place among all rows: the ids of the recipe tell them apart."""
     schema = recipe.schema_read
 
-    def read(_text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         for batch in batches:
             columns = [batch.column(each.name).cast(each.type) for each in schema]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)

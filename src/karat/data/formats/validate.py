@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -15,34 +14,13 @@ from karat.core.columns.arrow import plain_column
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, DataError, RowError
-from karat.data.source import Source, cut_batch
-from karat.data.storage.stores import explain_error
+from karat.data.source import Source
+from karat.data.storage.batches import cut_batch
+from karat.data.storage.duckdb import MOST_COLUMNS, too_many_columns
+from karat.data.storage.stores import name_errors
 
 AnySource = TypeVar("AnySource", bound=Source)
-
-
-@contextmanager
-def name_errors(name: str) -> Iterator[None]:
-    """Turn errors of Arrow, of the operating system and of impossible text into `DataError` with the file's name."""
-    try:
-        yield
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(explain_error(name, error)) from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name}: the name of a column is not UTF-8; is the file damaged?") from error
-    except UnicodeEncodeError as error:
-        raise DataError(f"{name}: a text holds half of a character (an unpaired surrogate)") from error
-    except RecursionError as error:
-        raise DataError(f"{name}: lists or objects are nested too deeply") from error
-
-
-MOST_COLUMNS = 10_000
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
-
-
-def too_many_columns(owner: str) -> str:
-    """The message about more columns than `MOST_COLUMNS`."""
-    return f"{owner} has more than {MOST_COLUMNS:,} columns; put values of one kind into a list or an object"
 
 
 def check_unique(names: list[str], owner: str) -> None:
@@ -61,10 +39,10 @@ def validate_source(source: AnySource, *, checked: bool) -> AnySource:
     """
     check_unique(source.schema.names, source.name)
 
-    def read(text: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         row = first = source.parts[0].first if source.parts else 0
         with name_errors(source.name):
-            for batch in source.read(text):
+            for batch in source.read():
                 if not checked:
                     _check_cells(batch, source.name, row)
                 yield from map(_plain_batch, cut_batch(batch, source.name, row))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.core.errors import DataError, RowError
+from karat.data.formats.validate import _check_cells, validate_source
 from karat.data.source import Source
-from karat.data.storage.validate import _check_cells, validate_source
 
 
 def is_refused(column):
