@@ -74,6 +74,6 @@ def test_a_buffer_that_is_longer_than_its_numbers_is_read():
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_file_that_gives_other_rows_than_it_says_is_refused(rows):
     batch = pa.record_batch({"text": ["a", "b"]})
-    source = Source("file", batch.schema, rows, lambda _: iter([batch]))
+    source = Source("file", batch.schema, rows, lambda: iter([batch]))
     with pytest.raises(DataError, match=f"^file: expected {rows} rows, found 2: is it damaged"):
         list(validate_source(source, checked=False).batches())

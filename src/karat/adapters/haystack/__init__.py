@@ -13,8 +13,14 @@ Pipelines store the components under `haystack_integrations.components.evaluator
 too. Needs `karat[haystack]`.
 """
 
+from typing import TYPE_CHECKING
+
 from karat.core.errors import MissingExtra
+from karat.core.lazy import lazy_names
 from karat.core.version import warn_of_newer
+
+if TYPE_CHECKING:
+    from karat.adapters.haystack.sas import SASEvaluator
 
 try:
     from haystack.components.evaluators.document_recall import RecallMode
@@ -31,13 +37,13 @@ try:
     from karat.adapters.haystack.llm.statements import ContextRelevanceEvaluator, FaithfulnessEvaluator
     from karat.adapters.haystack.metric import KaratEvaluator
     from karat.adapters.haystack.result import EvaluationRunResult
-    from karat.adapters.haystack.sas import SASEvaluator
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "haystack":
         raise
     raise MissingExtra("haystack-ai", extra="haystack", need="karat.adapters.haystack") from None
 
 warn_of_newer("haystack-ai", "3.4")
+__getattr__ = lazy_names(__name__, {".sas": "SASEvaluator"})[0]  # Haystack's own loads sentence-transformers
 
 __all__ = [
     "AnswerExactMatchEvaluator",
