@@ -104,7 +104,7 @@ def normalise_formula(text: str) -> str:
 
 
 _SPELLINGS = (
-    *(("\n", ""), ("\\!", ""), ("\\\\", "\\"), ("tfrac", "frac"), ("dfrac", "frac"), ("\\left", ""), ("\\right", "")),
+    *(("\\!", ""), ("\\\\", "\\"), ("tfrac", "frac"), ("dfrac", "frac"), ("\\left", ""), ("\\right", "")),
     *(("^{\\circ}", ""), ("^\\circ", ""), ("\\$", "")),
 )
 _NOT_SPELLED = "\ufdd0"
@@ -185,19 +185,24 @@ def spell_as_math(text: str) -> str:
 
 
 def _spell_as_math(text: str) -> str:
-    for old, new in _SPELLINGS:
-        text = text.replace(old, new)
-    if "\\text{ " in text:
-        text, _ = text.split("\\text{ ")
-    text = text.replace("\\%", "").replace(" .", " 0.").replace("{.", "{0.")
-    if text.startswith("."):
-        text = f"0{text}"
+    text = text.replace("\n", "")
+    if "\\" in text or "frac" in text:  # in most answers there is neither
+        for old, new in _SPELLINGS:
+            text = text.replace(old, new)
+        if "\\text{ " in text:
+            text, _ = text.split("\\text{ ")
+        text = text.replace("\\%", "")
+    if "." in text:
+        text = text.replace(" .", " 0.").replace("{.", "{0.")
+        text = f"0{text}" if text.startswith(".") else text
     if text.count("=") == 1 and text.index("=") <= 2:
         text = text.partition("=")[2]
-    first, *roots = text.split("\\sqrt")
-    text = first + "".join("\\sqrt" + (root if root[0] == "{" else f"{{{root[0]}}}{root[1:]}") for root in roots)
-    text = _brace_fractions(text.replace(" ", ""))
-    text = {"0.5": "\\frac{1}{2}"}.get(text, text)
+    if "\\sqrt" in text:
+        first, *roots = text.split("\\sqrt")
+        text = first + "".join("\\sqrt" + (root if root[0] == "{" else f"{{{root[0]}}}{root[1:]}") for root in roots)
+    text = text.replace(" ", "")
+    text = _brace_fractions(text) if "\\frac" in text else text
+    text = "\\frac{1}{2}" if text == "0.5" else text
     if text.count("/") == 1:
         above, below = map(int, text.split("/"))
         text = f"\\frac{{{above}}}{{{below}}}" if text == f"{above}/{below}" else text
