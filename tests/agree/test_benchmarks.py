@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,7 +94,7 @@ def test_gsm8k_of_the_published_solutions(system, real_data):
     from karat.data.open import open_source
 
     source = open_source(real_data("math") / "gsm8k_example_model_solutions.jsonl.gz")
-    rows = [row for batch in source.batches() for row in batch.to_pylist()]
+    rows = pa.table(source).to_pylist()
     solutions, references = (
         [text.replace("\nA: ", "\n#### ") for text in texts]
         for texts in ([row[system]["solution"] for row in rows], [row["ground_truth"] for row in rows])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -16,6 +17,8 @@ from karat.cli.main import main
 
 MAP = "--label-map good=1,bad=0 --on id"
 PLACES = {  # the words of a command; {} is the hostile name
+    "batch FILE": "batch {} -o replies.jsonl --base-url http://127.0.0.1:1/v1",
+    "batch --output": "batch requests.jsonl -o {} --base-url http://127.0.0.1:1/v1",
     "compare SYSTEMS": "compare {} kept -m em",
     "compare SYSTEMS second": "compare kept {} -m em",
     "compare --output": "compare kept kept -o {}",
@@ -105,6 +108,8 @@ def folder(tmp_path):
         )
     )
     (folder / "labels.csv").write_text("id,label\n" + "".join(f"{n},{'good' if n % 2 else 'bad'}\n" for n in range(9)))
+    request = {"custom_id": "a" * 64, "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m"}}
+    (folder / "requests.jsonl").write_text(json.dumps(request) + "\n")
     (folder / "task.py").write_text("def answer(row):\n    return 'x'\n")
     for ending in ("jsonl", "toml"):
         os.mkfifo(folder / f"pipe.{ending}")

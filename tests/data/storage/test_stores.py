@@ -72,7 +72,7 @@ def test_score_and_compare_read_and_write_addresses(s3):
 
 @pytest.mark.parametrize("place", ["s3", "web"])
 def test_of_parquet_only_the_row_groups_that_are_read_are_fetched(request, monkeypatch, place):
-    monkeypatch.setattr("karat.data.source.BATCH_ROWS", 10_000)
+    monkeypatch.setattr("karat.data.storage.batches.BATCH_ROWS", 10_000)
     table = pa.table({"id": pa.array(np.arange(100_000)), "prediction": [os.urandom(8).hex() for _ in range(100_000)]})
     server, content = request.getfixturevalue(place), parquet(table, groups=10)
     if place == "s3":

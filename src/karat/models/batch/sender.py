@@ -199,10 +199,13 @@ class BatchSender:
 
 def _read_requests(path: Path) -> dict[str, _Place]:
     """The places of the requests in a file, by `custom_id`."""
-    found, at = dict[str, _Place](), 0
+    check_is_file(path)
+    found, at, number = dict[str, _Place](), 0, 0
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            start, at = at, at + len(line)
+        while line := file.readline(BYTES + 1):
+            start, at, number = at, at + len(line), number + 1
+            if len(line) > BYTES:
+                raise DataError(f"{path}, line {number}: more than {BYTES >> 20} MB, which no batch may have")
             if not line.strip():
                 continue
             key, value = parse_line(line, f"{path}, line {number}")
