@@ -87,3 +87,12 @@ def test_files_whose_numbers_have_other_types_are_united(tmp_path):
     ]
     assert pa.table(source).column("x").to_pylist() == [1.0, 1.5]
     assert pa.table(source).column("z").to_pylist() == [[1.0], [0.5]]
+
+
+def test_what_a_metric_read_as_text_is_kept_as_it_was_read(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"prediction": 1.10, "reference": "1.1", "x": 1.10}\n')
+    result = karat.score(tmp_path / "rows.jsonl", "em", output=tmp_path / "out.parquet", keep=True)
+    for table in (result.table, pq.read_table(tmp_path / "out.parquet")):
+        assert table.select(["prediction", "x", "exact_match"]).to_pylist() == [
+            {"prediction": "1.10", "x": 1.1, "exact_match": 0.0}
+        ]

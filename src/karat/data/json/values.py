@@ -68,6 +68,11 @@ def value_schema(schema: pa.Schema, names: Collection[str] | None = None) -> pa.
     return pa.schema([f if f.type == kind else pa.field(f.name, kind) for f, kind in kinds], schema.metadata)
 
 
+def forget_values(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    """The schema in which JSON text in these columns is text and nothing else."""
+    return pa.schema([f.remove_metadata() if f.name in names and f.type == RAW else f for f in schema], schema.metadata)
+
+
 def read_values(column: pa.Array, field: pa.Field) -> pa.Array:
     """A column of JSON text as values of their type; any other column as it is.
 

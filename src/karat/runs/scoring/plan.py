@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from karat.core.metric.spec import parse_all
 from karat.data.join.gather import Gathered
 from karat.data.join.join import Joined
 from karat.data.json.raw import decode_ids, decode_text
-from karat.data.json.values import read_values
+from karat.data.json.values import forget_values, read_values
 from karat.data.paths.apart import check_one_system, is_log_of_several
 from karat.data.paths.known import find_empty, find_inside, find_layout_paths, find_text_files
 from karat.data.paths.listed import AS_TEXT, ITEMS, describe_lists, find_listed, read_references
@@ -227,7 +227,9 @@ def plan_run(
     every, (source, nested) = source, _filter(source, selection, nested)
     check_one_system(source, by_value)
     chosen = [fit_range(metric, source) for metric in chosen]
-    source = source.as_values(by_value)
+    source = _as_compared(
+        source, by_value, {mapping[role] for role, kind in kinds.items() if kind not in _NUMBERS and not kind.ranked}
+    )
     for name in by_value:
         check_group_column(source.schema, name, source.name)
     schema = source.schema
@@ -241,6 +243,12 @@ def plan_run(
     from karat.runs.scoring.correction import plan_correction  # noqa: PLC0415  (only where people labelled rows)
 
     return replace(plan, correction=plan_correction(selection.human, selection, source, every, chosen))
+
+
+def _as_compared(source: Source, by: Collection[str], texts: Collection[str]) -> Source:
+    """The source with values in the columns of groups; those that metrics read as text are kept as text in a run."""
+    source = source.as_values([name for name in by if name not in texts])
+    return replace(source, schema=forget_values(source.schema, texts))
 
 
 def _filter(source: Source, selection: Selection, nested: Nested) -> tuple[Source, Nested]:
