@@ -233,7 +233,7 @@ def imported_by_users():
 
 @cache
 def public_names():
-    """The names that users import, and those of the classes that these extend."""
+    """The names that users import, and the names of the classes that these extend."""
     named = {*imported_by_users(), "FakeServer"}
     classes = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     return named | {

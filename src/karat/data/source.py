@@ -58,8 +58,8 @@ def group_parts(parts: Iterable[Part], rows: int) -> list[Part]:
 class Source:
     """Rows that can be read more than once, batch by batch, in their own order; cells stay as they are spelled.
 
-    `name` is for messages, `schema` is that of the batches, which `read` yields, `rows` is their number if it is known
-    without reading. A column of JSON whose numbers may be spelled in several ways (`1.10`, `1e3`) is JSON text (`RAW`).
+    `name` is for messages, `read` yields batches with this `schema`, `rows` is their number if it is known without
+    reading. A column of JSON whose numbers may be spelled in several ways (`1.10`, `1e3`) is JSON text (`RAW`).
     """
 
     name: str

@@ -127,7 +127,7 @@ def _find_governor(metrics: Sequence[Metric]) -> Governor | None:
             raise SpecError(f"{problem}; name its model, and write its instructions as a TOML file")
     reasons = {
         "they have several governors: let them share one": bool(governors),
-        "requests in files, and dry runs, are those of one process": type(governor) is not Governor,
+        "requests in files, and dry runs, belong to one process": type(governor) is not Governor,
         "traces (OpenTelemetry) are recorded in this process": telemetry.on(),
         "the cache of replies is in memory: give it a file": governor.local.store is not None
         and governor.local.store.path in ("", ":memory:"),

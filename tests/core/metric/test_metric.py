@@ -270,7 +270,7 @@ def test_a_finish_is_told_the_settings_that_it_names():
     assert powered([2.0, 3.0]).to_pylist() == [4.0, 9.0]
     assert powered([2.0], exponent=3).to_pylist() == [8.0]
     assert karat.score({"weight": [2.0, 3.0]}, powered).values["powered"].value == 25.0
-    with pytest.raises(SpecError, match="asks for 'exponent', which is no setting"):
+    with pytest.raises(SpecError, match="asks for the setting 'exponent', which it lacks"):
         metric(source="here", finish=power, register=False)(_wrong_default_free)
 
 

@@ -107,7 +107,9 @@ def metric(
         columns, settings = _parameters(function, nested=bool(inner))
         for unknown in set(keywords_of(finish) if finish else ()) - settings.keys():
             nearest = did_you_mean(unknown, settings)
-            raise SpecError(f"{function.__name__}: its finish asks for {unknown!r}, which is no setting{nearest}")
+            raise SpecError(
+                f"{function.__name__}: its finish asks for the setting {unknown!r}, which it lacks{nearest}"
+            )
         if inner:
             settings["metric"] = Setting("metric", inner, Any, check_metric, of_core=True, first=True)
         best = "max" if direction == "maximize" else "min"

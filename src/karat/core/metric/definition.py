@@ -91,7 +91,7 @@ class Composite:
     """What a metric of the scores of another one takes.
 
     `inner`: the other metric, whose scores the function takes as its first argument. `own`: the columns that it takes
-    after it; the others are those of the inner metric. `samples`: the column of the inner metric that holds a list of
+    after it; the inner metric has the others. `samples`: the column of the inner metric that holds a list of
     answers, or of their scores, in each row; empty where none does.
     """
 

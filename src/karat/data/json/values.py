@@ -13,7 +13,7 @@ from karat.core.columns.json_text import RAW
 from karat.data.json.arrow_types import to_structure, to_type
 from karat.data.storage.duckdb import connect, literal, to_duckdb
 
-_VALUES = b"values"
+_VALUES = b"karat.values"  # in the metadata of a field
 _DEEPEST = 32
 """Lists and objects below one another of which Arrow hands the type to other libraries: 60 or so."""
 

@@ -91,15 +91,15 @@ def _read_field(
 ) -> pa.Array:
     """The column at a path, as it is spelled where it is JSON text."""
     spelled = field.type == RAW or "|" in field.name or field.name.endswith(_AS_TEXT)
-    found = _find_path(field.name, names, batch.column if spelled else read_values_of)
-    if found is None:
+    column = _find_path(field.name, names, batch.column if spelled else read_values_of)
+    if column is None:
         return pa.nulls(len(batch), field.type)
     if field.type == RAW:
-        return to_json_text(found)
-    if found.type == RAW:
+        return to_json_text(column)
+    if column.type == RAW:
         is_plain = is_text(field.type)
-        found = unquote(found.storage) if is_plain else read_values(found, as_json(field.name, field.type))
-    return found.cast(field.type)
+        column = unquote(column.storage) if is_plain else read_values(column, as_json(field.name, field.type))
+    return column.cast(field.type)
 
 
 def _read_column(batch: pa.RecordBatch, fields: pa.Schema, name: str) -> pa.Array:

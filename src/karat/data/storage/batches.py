@@ -24,9 +24,9 @@ def slice_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 
 def cut_batch(batch: pa.RecordBatch, name: str, row: int) -> Iterator[pa.RecordBatch]:
-    """The rows in batches of about 32 MB once their columns are plain, which those of dictionaries and views are not.
+    """The rows in batches of about 32 MB once their columns are plain: dictionaries and views are not.
 
-    `name` is that of the source, `row` the number of the first row, from 0, for messages. Raises `RowError` for a row
+    `name` names the source, `row` is the number of the first row, from 0, for messages. Raises `RowError` for a row
     of more than 256 MB.
     """
     types = batch.schema.types

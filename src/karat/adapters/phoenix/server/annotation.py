@@ -53,7 +53,7 @@ def target(annotation: Annotation) -> str:
 def find_ids(columns: Iterable[str]) -> tuple[str, str]:
     """What the rows of a table are annotations of, and the column with its ids, which is never a parent's.
 
-    Raises `ColumnError` if there is no such column, or if it could be one of several.
+    Raises `ColumnError` if no column has them, or if it could be one of several.
 
     >>> find_ids(["prediction", "parent_span_id", "context.span_id"])
     ('span_id', 'context.span_id')
