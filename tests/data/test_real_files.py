@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from karat.core.columns.json_text import decode_text
 from karat.core.errors import RowError
 from karat.data.join.join import join
-from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.roles import map_columns
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -14,11 +15,11 @@ from karat.core.columns.arrow import is_text
 from karat.core.columns.conversations import UnreadableConversation, conversations
 from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import MESSAGES, TEXT, TEXTS, Kind
-from karat.core.columns.python_values import to_python
+from karat.core.columns.python_values import read_rows, to_python
 
 
-def _to_json(values: Iterable[Any]) -> pa.Array:
-    return pa.array([None if v is None else json.dumps(v, ensure_ascii=False) for v in values], pa.string()).cast(RAW)
+def _to_json(rows: Iterable[Any], place: Callable[[int], str] | None = None) -> pa.Array:
+    return pa.array(read_rows(partial(json.dumps, ensure_ascii=False), rows, place), pa.string()).cast(RAW)
 
 
 KINDS = {

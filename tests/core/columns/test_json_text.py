@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from karat.core.columns.kinds import JSON, to_arrow
-from karat.errors import ColumnError
+from karat.core.errors import RowError
 
 pd = pytest.importorskip("pandas")
 
@@ -52,7 +52,7 @@ def test_values_of_python_are_held_as_their_makers_write_them(value, held):
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, b"a", Call, 1j])
 def test_what_json_cannot_hold_is_refused(value):
-    with pytest.raises(ColumnError, match=r"JSON cannot hold .*; lists, dicts, texts and numbers are expected"):
+    with pytest.raises(RowError, match=r"row 1: JSON cannot hold .*; lists, dicts, texts and numbers are expected"):
         to_arrow([[value]], "x", JSON)
 
 

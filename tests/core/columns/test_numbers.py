@@ -61,7 +61,7 @@ def test_what_is_no_number_is_refused_with_its_row(values, row, said):
 @pytest.mark.parametrize(
     ("values", "hint"),
     [
-        (pa.array([[1]]), "; a path such as COLUMN[0] names a part of it"),
+        (pa.array([[[1]]]), "; a path such as COLUMN[0] names a part of it"),
         (pa.array([{"a": 1}]), "; a path such as COLUMN.KEY names a part of it"),
         (pa.array([b"1"]), ""),
     ],

@@ -5,9 +5,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import RAW, decode_text
 from karat.core.errors import DataError, RowError
-from karat.data.json.raw import decode_text, extract_members
+from karat.data.json.raw import extract_members
 from karat.data.open import open_source
 
 
@@ -136,7 +136,7 @@ def test_what_a_metric_reads_as_text_keeps_its_spelling(tmp_path, values, text):
     path = put(tmp_path, "".join(f'{{"gold": {value}, "n": 1}}\n' for value in values))
     batch = next(open_source(path).batches())
     column = batch.column("gold")
-    found = decode_text(column) if column.type == RAW else column
+    found = decode_text(column)
     assert (found if pa.types.is_nested(found.type) else found.cast(pa.string())).to_pylist() == text
     assert batch.column("n").to_pylist() == [1] * len(values)
 
@@ -145,7 +145,7 @@ def test_an_object_is_no_text():
     with pytest.raises(RowError, match=r"row 2: .*found an object"):
         decode_text(pa.array(['"a"', '{"b": 1}'], pa.string()).cast(RAW))
     with pytest.raises(RowError, match=r"row 101: .*found a list of lists"):
-        decode_text(pa.array(["[[1]]"], pa.string()).cast(RAW), first=101)
+        decode_text(pa.array(["[[1]]"], pa.string()).cast(RAW), lambda at: f"row {101 + at}")
 
 
 def test_keys_that_differ_by_case_are_two_columns(tmp_path):

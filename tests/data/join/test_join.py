@@ -3,11 +3,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import RAW, decode_text
 from karat.core.errors import ColumnError, JoinError
 from karat.data.join.join import join
 from karat.data.join.match import Unmatched, find_variants
-from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 
 

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 import karat
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import RAW, decode_text
 from karat.data.formats.frames import open_frame
-from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.paths.nested import extract_nested
 from karat.data.write import write
@@ -69,7 +68,7 @@ def test_paths_lead_into_lists_of_frames_json_and_python(path, expected, spell):
     rows = [{key: spell(value) for key, value in row.items()}, dict.fromkeys(row)]
     nested = extract_nested(open_frame(rows), [path])
     (column,) = [batch.column(path) for batch in nested.batches()] if path in nested.schema.names else [pa.nulls(2)]
-    assert (decode_text(column) if column.type == RAW else column).to_pylist() == [expected, None]
+    assert decode_text(column).to_pylist() == [expected, None]
 
 
 def test_numbers_in_json_keep_their_spelling_behind_a_path_into_lists(tmp_path):

@@ -298,7 +298,7 @@ def test_one_json_cell_in_text_is_warned_of_once(cell, rows):
 def test_objects_where_text_is_expected_name_file_row_column_and_remedy(tmp_path, cell, message):
     rows = (f'{{"prediction": {each}, "reference": "a"}}' for each in ('"a"', cell))
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
-    with pytest.raises(RowError, match=r"a.jsonl: column 'prediction' .prediction., row 2: expected text.*" + message):
+    with pytest.raises(RowError, match=r"a.jsonl, row 2, column .prediction.: expected text.*" + message):
         karat.score(tmp_path / "a.jsonl", "em")
 
 

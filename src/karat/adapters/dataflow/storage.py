@@ -7,10 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import RAW, decode_text
 from karat.core.errors import SpecError
 from karat.core.lazy import import_extra
-from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.write import is_writable, refuse_overwriting, write
 

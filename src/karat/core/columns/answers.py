@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from karat.core.columns.arrow import is_list, keep_nulls, lists_of_one, plain_lists, whole_offsets
-from karat.core.errors import RowError
+from karat.core.columns.python_values import read_rows
 
 
 def cast_answers(column: pa.Array, cast_texts: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
@@ -28,30 +28,30 @@ def cast_answers(column: pa.Array, cast_texts: Callable[[pa.Array], pa.Array | N
     return None if answers is None else _relisted(column, answers)
 
 
-def read_answers(rows: Iterable[Any]) -> pa.Array:
+def read_answers(rows: Iterable[Any], place: Callable[[int], str] | None = None) -> pa.Array:
     """Answers from Python: a text, a list of them, or a list of lists of them; or None.
 
     >>> read_answers(["14", ["14", ["a", "b"]], None]).to_pylist()
     [[['14']], [['14'], ['a', 'b']], None]
     """
-    listed = [None if row is None else [_spans(each, at) for each in _items(row)] for at, row in enumerate(rows, 1)]
+    listed = read_rows(lambda row: list(map(_spans, _items(row))), rows, place)
     return pa.array(listed, pa.large_list(pa.large_list(pa.large_string())))
 
 
-def _spans(answer: Any, at: int) -> list[str | None] | None:
-    return None if answer is None else [_answer_text(each, at) for each in _items(answer)]
+def _spans(answer: Any) -> list[str | None] | None:
+    return None if answer is None else list(map(_answer_text, _items(answer)))
 
 
 def _items(value: Any) -> Iterable[Any]:
     return [value] if isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__") else value
 
 
-def _answer_text(value: Any, at: int) -> str | None:
+def _answer_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise RowError(f"row {at}: answers are texts, lists of texts, or lists of these; found {value!r:.80}")
+    raise ValueError(f"answers are texts, lists of texts, or lists of these; found {value!r:.80}")
 
 
 def _relisted(column: pa.Array, values: pa.Array) -> pa.Array:

@@ -8,7 +8,7 @@ are compared as JSON. Null, NaN and the empty text match nothing. A ranked colum
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,7 @@ from karat.core.columns.arrow import (
     to_float64,
     whole_offsets,
 )
-from karat.core.columns.python_values import time_texts, to_python
-from karat.core.errors import RowError
+from karat.core.columns.python_values import read_rows, time_texts, to_python
 
 ROW_IDS = ("id", "question_id", "example_id", "sample_id", "row_id", "uid", "uuid", "guid")
 QUERY_IDS = ("query_id", "qid", "q_id", "topic_id", "topic")
@@ -99,16 +98,16 @@ def cast_graded(column: pa.Array) -> pa.Array | None:
     return keep_nulls(lists_of_one(_spelled(column)), column)
 
 
-def read_ids(rows: Iterable[Any]) -> pa.Array:
+def read_ids(rows: Iterable[Any], place: Callable[[int], str] | None = None) -> pa.Array:
     """Ranked ids from Python: a list of anything a row, or None.
 
     >>> read_ids([["a", 7, None], None]).to_pylist()
     [['a', '7', None], None]
     """
-    return _build([None if _is_null(row) else _listed(row, at) for at, row in enumerate(rows, 1)])
+    return _build(read_rows(_listed, rows, place))
 
 
-def read_graded(rows: Iterable[Any]) -> pa.Array:
+def read_graded(rows: Iterable[Any], place: Callable[[int], str] | None = None) -> pa.Array:
     """Judged ids from Python: grades by id, a list of ids, or one id a row; or None.
 
     >>> read_graded([{"a": 2, 7: 1}, ["b"], None]).to_pylist()
@@ -116,7 +115,7 @@ def read_graded(rows: Iterable[Any]) -> pa.Array:
     >>> read_graded([["b", "c"], "d"]).to_pylist()
     [['b', 'c'], ['d']]
     """
-    judged = [None if _is_null(row) else _judged(row, at) for at, row in enumerate(rows, 1)]
+    judged = read_rows(_judged, rows, place)
     ids = _build([None if row is None else list(row[0]) for row in judged])
     if all(row is None or row[1] is None for row in judged):
         return ids
@@ -124,19 +123,15 @@ def read_graded(rows: Iterable[Any]) -> pa.Array:
     return _graded(whole_offsets(ids), ids.values, pa.array(grades, pa.float64()), ids)
 
 
-def _is_null(row: Any) -> bool:
-    return row is None or (isinstance(row, float) and row != row)  # noqa: PLR0124  (NaN)
-
-
-def _listed(row: Any, at: int) -> list[Any]:
+def _listed(row: Any) -> list[Any]:
     if isinstance(row, str | bytes | Mapping | set | frozenset) or not hasattr(row, "__iter__"):
-        raise RowError(f"row {at}: a list of ids, best first, is expected; found {row!r:.80}")
+        raise ValueError(f"a list of ids, best first, is expected; found {row!r:.80}")
     row = row if isinstance(row, list) else list(row)
     names = _names_of_pairs(row)
     return row if names is None else [each[name] for each, (name, _) in zip(row, names, strict=True)]
 
 
-def _judged(row: Any, at: int) -> tuple[list[Any], list[float] | None]:
+def _judged(row: Any) -> tuple[list[Any], list[float] | None]:
     """The ids of one row, and their grades where it has any."""
     if isinstance(row, Mapping):
         pairs = list(row.items())
@@ -150,7 +145,7 @@ def _judged(row: Any, at: int) -> tuple[list[Any], list[float] | None]:
     try:
         return [key for key, _ in pairs], [np.nan if grade is None else float(grade) for _, grade in pairs]
     except (TypeError, ValueError):
-        raise RowError(f"row {at}: grades by id are expected, such as {{'a': 2}}; found {row!r:.80}") from None
+        raise ValueError(f"grades by id are expected, such as {{'a': 2}}; found {row!r:.80}") from None
 
 
 def _names_of_pairs(row: list[Any]) -> list[tuple[str, str]] | None:

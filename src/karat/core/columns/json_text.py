@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from karat.core.columns.arrow import is_list, is_text
-from karat.core.columns.python_values import to_python
-from karat.core.errors import ColumnError
+from karat.core.columns.python_values import read_rows, to_python
 
+_SPELLED = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 RAW = pa.json_(pa.string())
 """The type of a column of JSON text, spelled exactly as in its file."""
 
@@ -36,17 +36,63 @@ def cast_json(column: pa.Array) -> pa.Array | None:
         return column.cast(pa.string())
     if not (pt.is_struct(kind) or pt.is_map(kind) or is_list(kind)):
         return None
-    rows = [None if row is None else _dump(_drop_nulls(row)) for row in to_python(column)]
-    return pa.array(rows, pa.large_string())
+    return read_json(map(_drop_nulls, to_python(column)))
 
 
-def read_json(rows: Iterable[Any]) -> pa.Array:
+def read_json(rows: Iterable[Any], place: Callable[[int], str] | None = None) -> pa.Array:
     """JSON text from Python values, one a row, or None; a text stays as it is.
 
     >>> read_json([[{"name": "f"}], "[]", None]).to_pylist()
     ['[{"name": "f"}]', '[]', None]
     """
-    return pa.array([row if row is None or isinstance(row, str) else _dump(row) for row in rows], pa.large_string())
+    return pa.array(read_rows(lambda row: row if isinstance(row, str) else _dump(row), rows, place), pa.large_string())
+
+
+def decode_text(column: pa.Array, place: Callable[[int], str] | None = None, *, objects: bool = False) -> pa.Array:
+    """A column of JSON text as text: `string`, or `list<string>` if any row is a list; any other column as it is.
+
+    Numbers keep their spelling, booleans become `true` and `false`, null stays null. With `objects` the text of an
+    object is its JSON; else it raises `RowError`. `place` as in `read_rows`.
+
+    >>> decode_text(pa.array(['1.10', '"a"', 'null'], pa.string()).cast(RAW)).to_pylist()
+    ['1.10', 'a', None]
+    >>> decode_text(pa.array(['"a"', '[1e3, true]'], pa.string()).cast(RAW)).to_pylist()
+    [['a'], ['1e3', 'true']]
+    >>> decode_text(pa.array(['{"a": 1.0}'], pa.string()).cast(RAW), objects=True).to_pylist()
+    ['{"a": 1.0}']
+    """
+    if column.type != RAW:
+        return column
+
+    def read(text: str) -> str | list[str | None] | None:
+        if objects and text.lstrip().startswith("{"):
+            return text
+        value = load_json(text, _SPELLED.decode)
+        return list(map(_spell, value)) if isinstance(value, list) else _spell(value)
+
+    cells = read_rows(read, column.storage.to_pylist(), place)
+    if any(isinstance(cell, list) for cell in cells):
+        lists = [cell if cell is None or isinstance(cell, list) else [cell] for cell in cells]
+        return pa.array(lists, pa.list_(pa.string()))
+    return pa.array(cells, pa.string())
+
+
+def load_json(text: str, decode: Callable[[str], Any] = json.loads) -> Any:
+    """The value of JSON text; `ValueError` where it is nested too deeply for Python."""
+    try:
+        return decode(text)
+    except RecursionError:
+        raise ValueError("lists or objects are nested too deeply") from None
+
+
+def _spell(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or isinstance(value, str):
+        return value
+    keys = ", ".join(map(repr, value)) if isinstance(value, dict) else ""
+    found = f"an object with the keys {keys:.80}" if keys else "an object" if value == {} else "a list of lists"
+    raise ValueError(f"expected text, a number, true, false, null or a list of these, found {found}")
 
 
 def _without_null(texts: pa.Array) -> pa.Array:
@@ -75,4 +121,4 @@ def _json_default(value: Any) -> Any:
         return value.tolist()
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    raise ColumnError(f"JSON cannot hold {value!r:.80}; lists, dicts, texts and numbers are expected")
+    raise ValueError(f"JSON cannot hold {value!r:.80}; lists, dicts, texts and numbers are expected")

@@ -29,7 +29,9 @@ from karat.core.columns.arrow import (
     whole_offsets,
 )
 from karat.core.columns.ids import cast_graded, cast_ids, read_graded, read_ids
-from karat.core.columns.json_text import cast_json, read_json
+from karat.core.columns.json_text import RAW, cast_json, decode_text, load_json, read_json
+from karat.core.columns.numbers import read_numbers
+from karat.core.columns.python_values import read_rows
 from karat.core.columns.subtopics import cast_subtopics, read_subtopics
 from karat.core.errors import ColumnError
 
@@ -39,20 +41,47 @@ class Kind:
     """One kind of column: its name in messages, and the cast of an Arrow array to it.
 
     `read` turns Python values into an Arrow array where Arrow itself would refuse values of several types.
-    `ranked`: the column holds ids, in the order of their ranks or with grades. `json`: it is cast to JSON text,
-    which is spelled as in its file.
+    `ranked`: the column holds ids, in the order of their ranks or with grades. `numeric`: numbers, which text may
+    spell. `json`: it is cast to JSON text, which is spelled as in its file.
     """
 
     name: str
     cast: Callable[[pa.Array], pa.Array | None]
-    read: Callable[[Iterable[Any]], pa.Array] | None = None
+    read: Callable[[Iterable[Any], Callable[[int], str] | None], pa.Array] | None = None
     ranked: bool = False
+    numeric: bool = False
     json: bool = False
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By the name below, where it has one: kinds are told apart by identity."""
         name = next((name for name, kind in globals().items() if kind is self), None)
-        return name or (Kind, (self.name, self.cast, self.read, self.ranked, self.json))
+        return name or (Kind, tuple(vars(self).values()))
+
+    def parse(self, column: pa.Array, where: str, place: Callable[[int], str], *, objects: bool = False) -> pa.Array:
+        """The column as `of` takes it, from any spelling: JSON text, or text for numbers.
+
+        `where` names the column in messages, `place` the row at a position. `objects`: text may be an object, which is
+        its own text. Raises `RowError`, or `ColumnError` for a type that holds no such values.
+
+        >>> texts = pa.array(['"1"', "[1e3, true]"]).cast(pa.json_(pa.string()))
+        >>> TEXT.parse(texts, "column 'a'", "row {}".format).to_pylist()
+        [['1'], ['1e3', 'true']]
+        >>> NUMBER.parse(texts, "column 'a'", "row {}".format).to_pylist()
+        [[1.0], [1000.0, 1.0]]
+        >>> GRADED.parse(pa.array(['{"a": 2}', '["b"]']).cast(pa.json_(pa.string())), "b", str).to_pylist()
+        [[('a', 2.0)], [('b', 1.0)]]
+        """
+
+        def name(at: int) -> str:
+            return f"{place(at)}, {where}"
+
+        if self.numeric:
+            return read_numbers(column, where, place)
+        if self.json or column.type != RAW:
+            return cast_json(column) if objects and pt.is_struct(column.type) else column
+        if self.read is None:
+            return decode_text(column, name, objects=objects)
+        return self.read(read_rows(load_json, column.storage.to_pylist(), name), name)
 
     def of(self, column: pa.Array, where: str) -> pa.Array:
         """The column as this kind; raises `ColumnError`, naming `where`, for types that have no exact conversion."""
@@ -136,8 +165,8 @@ def _numbers(column: pa.Array) -> pa.Array | None:
 TEXT = Kind("text", _text_array)
 TEXTS = Kind("a list of texts", _texts)
 ANSWERS = Kind("answers, each a text or a list of texts", partial(cast_answers, cast_texts=_texts), read_answers)
-NUMBER = Kind("a number", _number)
-NUMBERS = Kind("a list of numbers", _numbers)
+NUMBER = Kind("a number", _number, numeric=True)
+NUMBERS = Kind("a list of numbers", _numbers, numeric=True)
 IDS = Kind("a list of ids", cast_ids, read_ids, ranked=True)
 GRADED = Kind("a list of ids or grades by id", cast_graded, read_graded, ranked=True)
 JSON = Kind("JSON: lists or objects", cast_json, read_json, json=True)
@@ -172,7 +201,7 @@ def to_arrow(column: Any, role: str, kind: Kind | None = None) -> pa.Array | pa.
         # Python objects of any type: a list of them, or a pandas column of objects.
         python = str(getattr(column, "dtype", "")) == "object" or not hasattr(column, "__arrow_c_stream__")
         if kind is not None and kind.read is not None and python:
-            return kind.read(column)
+            return kind.read(column, None)
         if hasattr(column, "to_arrow"):  # polars, whose stream of categories fails before 1.33
             return to_arrow(column.to_arrow(), role)
         if hasattr(column, "__arrow_c_stream__"):

@@ -9,7 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.arrow import is_list, is_number, is_text, to_float64
+from karat.core.columns.arrow import (
+    is_list,
+    is_number,
+    is_text,
+    keep_nulls,
+    plain_lists,
+    to_float64,
+    whole_offsets,
+)
+from karat.core.columns.json_text import RAW, decode_text
 from karat.core.errors import ColumnError, RowError
 
 TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
@@ -17,10 +26,10 @@ _COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
 def read_numbers(column: pa.Array, where: str, place: Callable[[int], str]) -> pa.Array:
-    """The column as float64; null for null, NaN and a text without a letter or digit in it.
+    """The column as float64, or lists of it; null for null, NaN and a text without a letter or digit in it.
 
-    `where` names the column in messages, `place` the row at a position. Raises `ColumnError` for lists and objects,
-    `RowError` for a text that is no number, and for a number that is infinite.
+    JSON text may hold any of these. `where` names the column in messages, `place` the row at a position. Raises
+    `ColumnError` for objects, `RowError` for a text that is no number, and for a number that is infinite.
 
     >>> read_numbers(pa.array(["0.5", "", "Yes", "1e-3"]), "column 'a'", "row {}".format).to_pylist()
     [0.5, None, 1.0, 0.001]
@@ -29,7 +38,21 @@ def read_numbers(column: pa.Array, where: str, place: Callable[[int], str]) -> p
         ...
     karat.core.errors.RowError: row 1, column 'a': expected a number, yes or no, found '0,5'; write a decimal point
     """
+    if column.type == RAW:
+        try:
+            column = column.storage.cast(pa.float64())
+        except pa.ArrowInvalid:  # not of numbers alone
+            column = decode_text(column, lambda at: f"{place(at)}, {where}")
     kind = column.type
+    if is_list(kind) and not is_list(kind.value_type):
+        lists = plain_lists(column)
+        starts = np.asarray(whole_offsets(lists))
+        first, last = starts[0], starts[-1]
+        numbers = read_numbers(
+            lists.values[first:last], where, lambda at: place(int(np.searchsorted(starts, first + at, "right")) - 1)
+        )
+        layout = pa.LargeListArray if pa.types.is_large_list(lists.type) else pa.ListArray
+        return keep_nulls(layout.from_arrays(pa.array(starts - first), numbers), lists)
     if not (is_number(kind) or is_text(kind)):
         path = "COLUMN.KEY" if pa.types.is_struct(kind) else "COLUMN[0]" if is_list(kind) else ""
         hint = f"; a path such as {path} names a part of it" if path else ""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta
+from math import isnan
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
+
+from karat.core.errors import RowError
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1, "D": 86_400 * 10**9}
 _KNOWN_DAYS = 11_000_000  # before and after 1970: about the years that Arrow can spell, -32767 to 32767
@@ -42,6 +46,26 @@ def rows_to_python(batch: pa.RecordBatch) -> list[dict[Any, Any]]:
         for row, cell in zip(rows, to_python(column), strict=True):
             row[name] = cell
     return rows
+
+
+def read_rows(read: Callable[[Any], Any], rows: Iterable[Any], place: Callable[[int], str] | None = None) -> list[Any]:
+    """What `read` makes of each row, None for None and NaN; its `ValueError` becomes a `RowError` that names the row.
+
+    `place` names the row at a position; by default by its number alone.
+
+    >>> read_rows(int, ["7", None, "x"], "row {}".format)
+    Traceback (most recent call last):
+        ...
+    karat.core.errors.RowError: row 2: invalid literal for int() with base 10: 'x'
+    """
+    found = list[Any]()
+    try:
+        for row in rows:
+            found.append(None if row is None or (isinstance(row, float) and isnan(row)) else read(row))
+    except ValueError as error:
+        name = f"row {len(found) + 1}" if place is None else place(len(found))
+        raise RowError(f"{name}: {error}") from None
+    return found
 
 
 def is_missing(value: Any) -> bool:

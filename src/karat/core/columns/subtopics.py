@@ -5,7 +5,7 @@ A column becomes map<string, map<string, double>>, from document to subtopic to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isnan
 from typing import Any
 
@@ -14,8 +14,7 @@ import pyarrow.types as pt
 
 from karat.core.columns.arrow import is_list, is_number
 from karat.core.columns.ids import DOCUMENT_IDS, GRADES, spell_id
-from karat.core.columns.python_values import to_python
-from karat.core.errors import RowError
+from karat.core.columns.python_values import read_rows, to_python
 
 SUBTOPICS = ("subtopic", "subtopic_id", "intent", "aspect", "iteration")
 """Names of columns, and of keys in objects, that hold a subtopic; TREC's qrels call their second column iteration."""
@@ -38,7 +37,7 @@ def cast_subtopics(column: pa.Array) -> pa.Array | None:
     return None
 
 
-def read_subtopics(rows: Iterable[Any]) -> pa.Array:
+def read_subtopics(rows: Iterable[Any], place: Callable[[int], str] | None = None) -> pa.Array:
     """Documents judged by subtopic, from Python: grades by subtopic by document, or a list of judgements; or None.
 
     A list of subtopics in the place of their grades, or a judgement without a grade, means grade 1.
@@ -46,10 +45,10 @@ def read_subtopics(rows: Iterable[Any]) -> pa.Array:
     >>> read_subtopics([{"a": {"1": 2, "2": 0}, 7: ["1"]}, [["a", "1", 1], ["a", 2]], None]).to_pylist()
     [[('a', [('1', 2.0), ('2', 0.0)]), ('7', [('1', 1.0)])], [('a', [('1', 1.0), ('2', 1.0)])], None]
     """
-    return pa.array([None if row is None or row != row else _judged(row, at) for at, row in enumerate(rows, 1)], JUDGED)  # noqa: PLR0124
+    return pa.array(read_rows(_judged, rows, place), JUDGED)
 
 
-def _judged(row: Any, at: int) -> dict[str, dict[str, float]]:
+def _judged(row: Any) -> dict[str, dict[str, float]]:
     """The grades of one row by document and subtopic, the largest where there are several."""
     found: dict[str, dict[str, float]] = {}
     try:
@@ -60,7 +59,7 @@ def _judged(row: Any, at: int) -> dict[str, dict[str, float]]:
                 grades = found.setdefault(str(names[0]), {})
                 grades[str(names[1])] = max(number, grades.get(str(names[1]), number))
     except (TypeError, ValueError, KeyError):
-        raise RowError(f"row {at}: {_EXPECTED}; found {row!r:.80}") from None
+        raise ValueError(f"{_EXPECTED}; found {row!r:.80}") from None
     return found
 
 

@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from karat.core.columns.ids import DOCUMENT_IDS, GRADES, QUERY_IDS, spell_id
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import RAW, decode_text
 from karat.core.columns.python_values import to_python
 from karat.core.columns.subtopics import SUBTOPICS
 from karat.core.errors import ColumnError, RowError
-from karat.data.json.raw import decode_text
 from karat.data.json.values import read_values, value_type
 from karat.data.roles import Side, matches_role, singular
 from karat.data.source import Source
@@ -123,8 +122,7 @@ def _spell(ids: pa.Array) -> pa.Array:
 
 def _numbers(column: pa.Array, name: str, where: str, done: int) -> pa.Array:
     """Scores or grades as numbers, also from text, as in CSV; NaN becomes null."""
-    if column.type == RAW:
-        column = decode_text(column, done + 1)
+    column = decode_text(column, lambda at: f"{where}{done + at + 1}")
     try:
         numbers = column.cast(pa.float64())
         return pc.if_else(pc.is_nan(numbers), None, numbers)

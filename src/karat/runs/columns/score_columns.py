@@ -8,17 +8,15 @@ from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
-from karat.core.columns.json_text import RAW
+from karat.core.columns.arrow import is_list, is_text
+from karat.core.columns.json_text import RAW, decode_text
 from karat.core.columns.numbers import are_truths, read_numbers
 from karat.core.errors import ColumnError, RowError, nearest_name
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import find
-from karat.data.json.raw import decode_text
 from karat.data.json.values import value_type
 from karat.data.roles import is_known_name
 
@@ -40,39 +38,10 @@ class Readable(Protocol):
         """The rows, with these columns at least."""
 
 
-def decode_numbers(column: pa.Array, where: str, place: Callable[[int], str]) -> pa.Array:
-    """A column of numbers, of yes and no, or of text or JSON text that spells them, as float64; or of lists of these.
-
-    `where` names the column in messages, `place` the row at a position. Raises what `read_numbers` raises.
-    """
-    if column.type == RAW:
-        with suppress(pa.ArrowInvalid):  # of numbers alone
-            return column.storage.cast(pa.float64())
-        try:
-            column = decode_text(column)
-        except RowError:
-            for at in range(len(column)):  # again, to find the row
-                try:
-                    decode_text(column.slice(at, 1))
-                except RowError as error:
-                    raise RowError(f"{place(at)}, {where}: {str(error).removeprefix('row 1: ')}") from None
-            raise
-    if not is_list(column.type):
-        return read_numbers(column, where, place)
-    lists = plain_lists(column)
-    starts = np.asarray(whole_offsets(lists))
-    first, last = starts[0], starts[-1]
-    numbers = read_numbers(
-        lists.values[first:last], where, lambda at: place(int(np.searchsorted(starts, first + at, "right")) - 1)
-    )
-    layout = pa.LargeListArray if pa.types.is_large_list(lists.type) else pa.ListArray
-    return keep_nulls(layout.from_arrays(pa.array(starts - first), numbers), lists)
-
-
 def check_range(
     numbers: pa.Array, expected: tuple[float, float] | None, where: str, place: Callable[[int], str]
 ) -> None:
-    """Raise `RowError` for the first number that is not in the range, where there is one; see `decode_numbers`."""
+    """Raise `RowError` for the first number that is not in the range, where there is one; see `read_numbers`."""
     if expected is None:
         return
     low, high = expected
@@ -104,7 +73,7 @@ def _holds_truths(rows: Readable, name: str) -> bool:
     with suppress(RowError):  # reading the scores raises it again, with the row
         for batch in rows.batches([name]):
             column = batch.column(name)
-            column = decode_text(column) if column.type == RAW else column
+            column = decode_text(column)
             if (found := are_truths(column.flatten() if is_list(column.type) else column)) is not None:
                 return found
     return False
@@ -128,5 +97,5 @@ def _number_columns(rows: Readable) -> Iterator[str]:
         first = batch.slice(0, 100)
         for name in names:
             with suppress(ColumnError, RowError):
-                if decode_numbers(first.column(name), name, str).null_count < len(first):
+                if read_numbers(first.column(name), name, str).null_count < len(first):
                     yield name

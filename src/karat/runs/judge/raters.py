@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
-from karat.core.columns.numbers import are_truths
+from karat.core.columns.numbers import are_truths, read_numbers
 from karat.core.errors import KaratError, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.data.storage.file_names import name_row
 from karat.judges.rubric import Rubric
-from karat.runs.columns.score_columns import decode_numbers
 from karat.runs.judge.opening import ExaminationPlan, LabelMap, Opened, check_column
 from karat.runs.judge.praise import Beside
 from karat.runs.judge.votes import Votes
@@ -196,7 +195,7 @@ def _read_column(run: Run, name: str, label_map: LabelMap, choices: Sequence[Map
         choices = [own]
     column = run.column(name).combine_chunks()
     if are_truths(column) and not any(set(column.unique().to_pylist()) <= each.keys() for each in choices):
-        return np.asarray(decode_numbers(column, f"column {name!r}", partial(name_row, run.name)))
+        return np.asarray(read_numbers(column, f"column {name!r}", partial(name_row, run.name)))
     source = replace(open_source(run.read([name])), name=run.name)
     found = read_labels(source, on=None, columns=[name], choices=choices)
     scores = np.full(len(column), np.nan)

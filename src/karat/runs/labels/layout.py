@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_number, is_text
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import decode_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError, DataError, JoinError, RowError, did_you_mean
-from karat.data.json.raw import decode_text, spell_ids
+from karat.data.json.raw import spell_ids
 from karat.data.open import open_source
 from karat.data.roles import singular
 from karat.data.source import Source
@@ -152,7 +152,7 @@ def _to_text(table: pa.Table, name: str, where: str) -> pa.Array:
     """A column as text, large_string; null for null, NaN and a cell of spaces alone."""
     column = table.column(name).combine_chunks()
     try:
-        column = decode_text(column) if column.type == RAW else column
+        column = decode_text(column)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if pa.types.is_floating(column.type):

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import decode_text
 from karat.core.errors import DataError, JoinError, RowError
 from karat.data.filter import filter_rows
-from karat.data.json.raw import decode_text, spell_ids
+from karat.data.json.raw import spell_ids
 from karat.data.open import open_source
 from karat.data.roles import matches_role, singular
 from karat.data.source import Source
@@ -180,5 +180,5 @@ def _read_rows(source: Source, on: str, system: str | None) -> Iterator[RowToLab
 def _show(column: pa.Array) -> Any:
     """The first value of a column; numbers in JSON text as they are spelled there, objects as JSON text."""
     with suppress(RowError):
-        return (decode_text(column) if column.type == RAW else column)[0].as_py()
+        return decode_text(column)[0].as_py()
     return column.storage[0].as_py()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 
 import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
 from karat.core.columns.arrow import is_text
-from karat.core.columns.json_text import RAW, cast_json
-from karat.core.columns.kinds import NUMBER, NUMBERS, TEXT, TEXTS, Array, Kind
+from karat.core.columns.kinds import TEXT, TEXTS, Array, Kind
 from karat.core.errors import ColumnError, RowError
 from karat.core.metric.metric import Metric
 from karat.core.metric.score import cast_columns
@@ -23,7 +21,6 @@ from karat.core.metric.setting import SEVERAL
 from karat.core.metric.spec import parse_all
 from karat.data.join.gather import Gathered
 from karat.data.join.join import Joined
-from karat.data.json.raw import decode_ids, decode_text
 from karat.data.json.values import forget_values, read_values
 from karat.data.paths.apart import check_one_system, is_log_of_several
 from karat.data.paths.known import find_empty, find_inside, find_layout_paths, find_text_files
@@ -35,7 +32,7 @@ from karat.data.storage.file_names import name_row
 from karat.runs.columns.groups import check_group_column
 from karat.runs.columns.ids import id_columns
 from karat.runs.columns.output import OutputColumns
-from karat.runs.columns.score_columns import check_range, decode_numbers, fit_range
+from karat.runs.columns.score_columns import check_range, fit_range
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.clusters import plan_clusters
 from karat.runs.scoring.sources import QUESTION, gather_repeats, open_sources
@@ -45,7 +42,6 @@ if TYPE_CHECKING:
     from karat.runs.scoring.correction import Correction
 
 
-_NUMBERS = (NUMBER, NUMBERS)
 _INSIDE = {"an object": (".KEY", "selects a part of it"), "a list of lists": ("[*][*]", "makes one flat list")}
 _TEXTS = ("question", "prediction", "reference", "contexts")
 
@@ -90,7 +86,7 @@ class Plan:
     def role_columns(self, batch: pa.RecordBatch, numbers: Array | None = None) -> dict[str, pa.Array]:
         """The columns of a batch that the metrics get, by role; `numbers` are those of its rows, from 0."""
         numbers = np.arange(len(batch)) if numbers is None else numbers
-        found = {role: self._decode(role, batch.column(name), numbers) for role, name in self.mapping.items()}
+        found = {role: self._parse(role, batch.column(name), numbers) for role, name in self.mapping.items()}
         if "reference" in found and self._takes_lists:
             name, label = self.mapping["reference"], self.labels["reference"]
             found["reference"] = read_references(found["reference"], batch, name, label, numbers)
@@ -101,44 +97,25 @@ class Plan:
         """Whether references are texts, or lists of them, for a metric that takes them as they are."""
         return any(_scores_text(metric, "reference") for metric in self.metrics)
 
-    def _decode(self, role: str, column: pa.Array, numbers: Array) -> pa.Array:
-        """Text as numbers where the role has these, and JSON text as the kind of the role: ids, or text."""
-        if self.kinds[role] in _NUMBERS or self.kinds[role].ranked:
-            column = read_values(column, self.source.schema.field(self.mapping[role]))
-        if self.kinds[role] in _NUMBERS:
-            where = f"column {self.mapping[role]!r}"
+    def _parse(self, role: str, column: pa.Array, numbers: Array) -> pa.Array:
+        """The column as the kind of its role reads it."""
+        kind, name = self.kinds[role], self.mapping[role]
+        where = f"column {name!r}"
 
-            def place(at: int) -> str:
-                return self._place(int(numbers[at]) + 1)
+        def place(at: int) -> str:
+            return self._place(int(numbers[at]) + 1)
 
-            try:
-                found = decode_numbers(column, where, place)
-            except ColumnError as error:
-                raise ColumnError(f"{self.source.name}: {error}") from None
-            for metric in self.metrics:
-                check_range(found, metric.definition.inputs.ranges.get(role), where, place)
-            return found
-        if pt.is_struct(column.type) and _all_read_json(self.metrics, role):
-            return cast_json(column)
-        if column.type != RAW or self.kinds[role].json:
-            return column
-        read = self.kinds[role].read
-        of_text = partial(decode_text, objects=_all_read_json(self.metrics, role))
-        decode = of_text if read is None else partial(decode_ids, read=read)
+        if kind.numeric or kind.ranked:
+            column = read_values(column, self.source.schema.field(name))
         try:
-            try:
-                return decode(column)
-            except RowError:  # the rows may be some of those in the file: again, each with its own number
-                for at, number in enumerate(numbers.tolist()):
-                    decode(column.slice(at, 1), number + 1)
-                raise
+            found = kind.parse(column, where, place, objects=_all_read_json(self.metrics, role))
         except RowError as error:
-            part, does = next((_INSIDE[kind] for kind in _INSIDE if kind in str(error)), ("", ""))
-            path = (
-                f"{self.mapping[role]}{part if part != ITEMS * 2 else ITEMS * (2 - self.mapping[role].endswith(ITEMS))}"
-            )
-            remedy = f"; --map {role}={path} (in Python, map={{{role!r}: {path!r}}}) {does}" if part else ""
-            raise RowError(f"{self.labels[role]}, {error}{remedy}") from None
+            raise RowError(f"{error}{'' if kind.numeric else _suggest_path(str(error), role, name)}") from None
+        except ColumnError as error:
+            raise ColumnError(f"{self.source.name}: {error}") from None
+        for metric in self.metrics if kind.numeric else ():
+            check_range(found, metric.definition.inputs.ranges.get(role), where, place)
+        return found
 
     def _place(self, row: int) -> str:
         """The place of a row in messages; rows of a join, or told apart by ids, are not numbered as in the file."""
@@ -228,7 +205,7 @@ def plan_run(
     check_one_system(source, by_value)
     chosen = [fit_range(metric, source) for metric in chosen]
     source = _as_compared(
-        source, by_value, {mapping[role] for role, kind in kinds.items() if kind not in _NUMBERS and not kind.ranked}
+        source, by_value, {mapping[role] for role, kind in kinds.items() if not (kind.numeric or kind.ranked)}
     )
     for name in by_value:
         check_group_column(source.schema, name, source.name)
@@ -277,6 +254,16 @@ def _all_read_json(metrics: Iterable[Metric], role: str) -> bool:
 def _reads_json(metric: Metric, role: str) -> bool:
     """Whether a metric reads the JSON in the texts of a role, or extracts an answer from them."""
     return metric.definition.inputs.json or (role == "prediction" and metric.settings.get("extract", "none") != "none")
+
+
+def _suggest_path(problem: str, role: str, name: str) -> str:
+    """What to type where a row holds an object or lists of lists; empty for other problems."""
+    kind = next((kind for kind in _INSIDE if f"found {kind}" in problem), None)
+    if kind is None:
+        return ""
+    part, does = _INSIDE[kind]
+    path = f"{name}{part if part != ITEMS * 2 else ITEMS * (2 - name.endswith(ITEMS))}"
+    return f"; --map {role}={path} (in Python, map={{{role!r}: {path!r}}}) {does}"
 
 
 def find_json_in_text(plan: Plan, batch: pa.RecordBatch, warned: dict[str, str], *, first: bool) -> None:

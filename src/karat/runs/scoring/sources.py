@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from karat.core.columns.arrow import is_list
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import decode_text
 from karat.core.errors import ColumnError, DataError, SpecError
 from karat.core.metric.metric import Metric
 from karat.data.join.gather import Gathered, gather_rows, repeats
 from karat.data.join.join import join, split_on
-from karat.data.json.raw import decode_text
 from karat.data.open import open_source
 from karat.data.roles import Side, matches_role
 from karat.data.source import Source
@@ -113,8 +112,4 @@ def describe_gathered(base: Source) -> str:
 
 
 def _holds_lists(source: Source, name: str) -> bool:
-    kind = source.schema.field(name).type
-    if kind != RAW:
-        return is_list(kind)
-    rows = next(source.batches([name]), None)
-    return rows is not None and is_list(decode_text(rows.column(name).slice(0, 100)).type)
+    return is_list(decode_text(source.first.column(name)).type)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
+from karat.core.columns.numbers import read_numbers
 from karat.core.errors import ColumnError, DataError, did_you_mean
 from karat.core.metric.rows import ROUNDING, stack_statistics
 from karat.data.formats.columnar import read_columns
@@ -31,7 +32,6 @@ from karat.data.storage.file_names import name_row, split_name
 from karat.data.storage.remote_files import list_files
 from karat.data.storage.stores import name_errors
 from karat.runs.columns.output import find_reason_column
-from karat.runs.columns.score_columns import decode_numbers
 from karat.runs.store.files import check_files, count_rows, count_width, parts_pattern, read_counts, read_table
 from karat.runs.store.folders import (
     ROWS,
@@ -167,7 +167,7 @@ class Run:
         where = f"column {metric.column!r}"
         low, high = -np.inf if metric.low is None else metric.low, np.inf if metric.high is None else metric.high
         for batch in self.batches([metric.column]):
-            numbers = decode_numbers(batch.column(0), where, partial(self._name_row, first))
+            numbers = read_numbers(batch.column(0), where, partial(self._name_row, first))
             if numbers.type != pa.float64():
                 raise ColumnError(f"{self.name}, {where}: expected scores, which are numbers, found {numbers.type}")
             scores = numbers.to_numpy(zero_copy_only=False)

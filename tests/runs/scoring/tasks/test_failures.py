@@ -216,7 +216,7 @@ def test_bad_json_is_named_by_its_row_in_the_file(tmp_path):
     lines = (f'{{"id": {at}, "prediction": {cell}, "gold": "x", "n": {cell}}}' for at, cell in enumerate(cells))
     path.write_text("\n".join(lines))
     for where in (None, "id <> 1"):
-        with pytest.raises(RowError, match=r"row 4: expected text"):
+        with pytest.raises(RowError, match=r"row 4, column .prediction.: expected text"):
             karat.score(path, "em", where=where)
         with pytest.raises(RowError, match=rf"^{re.escape(str(path))}, row 4, column 'n': expected text"):
             karat.score(path, "column(n)", where=where)
