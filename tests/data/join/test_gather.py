@@ -62,6 +62,20 @@ def test_numbers_of_json_keep_their_spelling(tmp_path):
     assert [row["x"] for batch in found.batches() for row in batch.to_pylist()] == ["[1.10, null]", "[1e3]"]
 
 
+def test_values_are_compared_and_not_their_spelling(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        '{"id": 1, "n": 1, "gold": {"a": 1, "b": [2]}, "mixed": "1", "answer": "x"}\n'
+        '{"id": 1.0, "n": 1.0, "gold": {"b": [2.0], "a": 1}, "mixed": 1, "answer": "y"}\n'
+    )
+    source = open_source(path)
+    assert repeats(source, "id")
+    gathered = gather_rows(source, "id", ["answer"])
+    assert gathered.lists == {"answer", "mixed"}
+    (batch,) = gathered.batches()
+    assert (batch.column("n").to_pylist(), batch.column("answer").to_pylist()) == (["1"], [["x", "y"]])
+
+
 def test_a_column_repeats():
     source = open_source({"id": [1, 2], "topic": ["a", "a"], "null": ["a", None], "lists": [["a"], ["a"]]})
     assert [repeats(source, name) for name in ("id", "topic", "null", "lists")] == [False, True, False, False]

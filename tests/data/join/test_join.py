@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -76,6 +78,13 @@ def test_a_side_whose_numbers_have_types_keeps_them_where_the_other_is_json(tmp_
 def test_ids_compare_as_text():
     result = joined({"id": ["7", "007"], "p": ["a", "b"]}, {"id": [7, 8]})
     assert (rows(result)[0]["p"], result.match().missing.ids, result.match().unknown.ids) == ("a", ["8"], ["007"])
+
+
+def test_whole_numbers_of_json_are_one_id_with_and_without_a_fraction_of_zero(tmp_path):
+    for name, ids in (("a", (1.0, "2.0", 1.5)), ("b", (1, "2.0", 1.5))):
+        (tmp_path / f"{name}.jsonl").write_text("".join(f'{{"id": {json.dumps(i)}, "x": "{name}"}}\n' for i in ids))
+    joined = join(open_source(tmp_path / "a.jsonl"), open_source(tmp_path / "b.jsonl"), "id")
+    assert joined.match().missing.ids == joined.match().unknown.ids == []
 
 
 def test_names_that_both_sides_have_are_kept_apart():

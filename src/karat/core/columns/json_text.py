@@ -13,7 +13,6 @@ import pyarrow.types as pt
 from karat.core.columns.arrow import is_list, is_text
 from karat.core.columns.python_values import read_rows, to_python
 
-_SPELLED = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 RAW = pa.json_(pa.string())
 """The type of a column of JSON text, spelled exactly as in its file."""
 
@@ -48,11 +47,18 @@ def read_json(rows: Iterable[Any], place: Callable[[int], str] | None = None) ->
     return pa.array(read_rows(lambda row: row if isinstance(row, str) else _dump(row), rows, place), pa.large_string())
 
 
-def decode_text(column: pa.Array, place: Callable[[int], str] | None = None, *, objects: bool = False) -> pa.Array:
+def decode_text(
+    column: pa.Array,
+    place: Callable[[int], str] | None = None,
+    *,
+    objects: bool = False,
+    fraction: Callable[[str], str | None] = str,
+) -> pa.Array:
     """A column of JSON text as text: `string`, or `list<string>` if any row is a list; any other column as it is.
 
     Numbers keep their spelling, booleans become `true` and `false`, null stays null. With `objects` the text of an
-    object is its JSON; else it raises `RowError`. `place` as in `read_rows`.
+    object is its JSON; else it raises `RowError`. `fraction` spells numbers with a fraction or an exponent. `place` as
+    in `read_rows`.
 
     >>> decode_text(pa.array(['1.10', '"a"', 'null'], pa.string()).cast(RAW)).to_pylist()
     ['1.10', 'a', None]
@@ -64,10 +70,12 @@ def decode_text(column: pa.Array, place: Callable[[int], str] | None = None, *, 
     if column.type != RAW:
         return column
 
+    decode = json.JSONDecoder(parse_float=fraction, parse_int=str, parse_constant=str).decode
+
     def read(text: str) -> str | list[str | None] | None:
         if objects and text.lstrip().startswith("{"):
             return text
-        value = load_json(text, _SPELLED.decode)
+        value = load_json(text, decode)
         return list(map(_spell, value)) if isinstance(value, list) else _spell(value)
 
     cells = read_rows(read, column.storage.to_pylist(), place)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy
 from karat.core.columns.hashes.texts import hash_texts
+from karat.core.columns.ids import spell_id
 from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.errors import JoinError
@@ -113,8 +116,23 @@ def _find_different(starts: Array, rows: pa.RecordBatch) -> Iterator[str]:
     later[starts[:-1]] = False
     right = np.flatnonzero(later)
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
-        if not column.take(from_numpy(right)).equals(column.take(from_numpy(right - 1))):
+        if _differ(column.take(from_numpy(right)), column.take(from_numpy(right - 1))):
             yield name
+
+
+def _differ(one: pa.Array, other: pa.Array) -> bool:
+    """Whether the values of two columns differ in a row; JSON text differs by its values, of which 1.0 is 1.
+
+    >>> texts = [pa.array([text]).cast(RAW) for text in ('{"a": 1, "b": 2}', '{"b": 2.0, "a": 1}', '{"a": 1}')]
+    >>> [_differ(texts[0], each) for each in texts]
+    [False, False, True]
+    """
+    if one.type != RAW:
+        return not one.equals(other)
+    pair = [column.storage.fill_null("null") for column in (one, other)]
+    spelled = pc.not_equal(*pair)
+    left, right = (map(json.loads, column.filter(spelled).to_pylist()) for column in pair)
+    return any(spell_id([value]) != spell_id([beside]) for value, beside in zip(left, right, strict=True))
 
 
 def _as_list(each: pa.Field) -> pa.Field:

@@ -67,23 +67,10 @@ def to_sql(kind: pa.DataType) -> str:
     >>> to_sql(pa.list_(pa.struct([("a b", pa.int64())])))
     'STRUCT("a b" BIGINT)[]'
     """
-    if pa.types.is_list(kind):
+    if is_list(kind):
         return f"{to_sql(kind.value_type)}[]"
     if pa.types.is_struct(kind):
         return f"STRUCT({', '.join(f'{quote(field.name)} {to_sql(field.type)}' for field in kind)})"
-    return _SQL.get(kind, "VARCHAR")
-
-
-def to_structure(kind: pa.DataType) -> Any:
-    """The structure, as `to_type` takes it, of values of a type.
-
-    >>> to_structure(pa.struct([("a", pa.list_(pa.string())), ("b", pa.int64())]))
-    {'a': ['VARCHAR'], 'b': 'BIGINT'}
-    """
-    if is_list(kind):
-        return [to_structure(kind.value_type)]
-    if pa.types.is_struct(kind):
-        return {field.name: to_structure(field.type) for field in kind}
     return _SQL.get(kind, "VARCHAR")
 
 

@@ -105,7 +105,7 @@ def _joins_texts(text: str) -> bool:
 
 
 def spell_ids(column: pa.Array, where: str, first: int = 1) -> pa.Array:
-    """Ids as text, large_string; null where they are missing: null, NaN or an empty text.
+    """Ids as text, large_string; null where they are missing: null, NaN or an empty text. 7.0 is 7.
 
     `first` is the number of the first row, for messages. Raises `JoinError`, naming `where`, for lists, objects and
     bytes.
@@ -116,7 +116,9 @@ def spell_ids(column: pa.Array, where: str, first: int = 1) -> pa.Array:
     (['7', None], [None])
     """
     try:
-        column = decode_text(column, lambda at: f"{where}, row {first + at}")
+        column = decode_text(
+            column, lambda at: f"{where}, row {first + at}", fraction=lambda text: re.sub(r"\.0+$", "", text)
+        )
     except RowError as error:
         raise JoinError(str(error)) from None
     if pa.types.is_nested(column.type) or is_bytes(column.type):

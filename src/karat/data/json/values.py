@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Collection
 from functools import cache
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from karat.core.columns.arrow import is_list
 from karat.core.columns.json_text import RAW
-from karat.data.json.arrow_types import to_structure, to_type
+from karat.data.json.arrow_types import to_sql
 from karat.data.storage.duckdb import connect, literal, to_duckdb
 
 _VALUES = b"karat.values"  # in the metadata of a field
@@ -35,7 +36,7 @@ def _is_deeper(kind: pa.DataType, most: int) -> bool:
 
 def as_json(name: str, kind: pa.DataType) -> pa.Field:
     """The field of a column with JSON text of values of a type."""
-    return pa.field(name, RAW, metadata={_VALUES: json.dumps(to_structure(kind))})
+    return pa.field(name, RAW, metadata={_VALUES: b64encode(pa.schema([("", kind)]).serialize())})
 
 
 def keeps_spelling(kind: pa.DataType) -> bool:
@@ -59,7 +60,7 @@ def value_type(field: pa.Field) -> pa.DataType:
 
 @cache
 def _parse_type(kept: bytes) -> pa.DataType:
-    return to_type(json.loads(kept))
+    return pa.ipc.read_schema(pa.py_buffer(b64decode(kept))).field(0).type
 
 
 def value_schema(schema: pa.Schema, names: Collection[str] | None = None) -> pa.Schema:
@@ -88,7 +89,7 @@ def read_values(column: pa.Array, field: pa.Field) -> pa.Array:
         return column
     if not pa.types.is_nested(kind):
         return column.storage.cast(kind)
-    return _select(f"from_json(cell, {literal(field.metadata[_VALUES].decode())})", column.storage).cast(kind)
+    return _select(f"from_json(cell, {literal(json.dumps(to_sql(kind)))})", column.storage).cast(kind)
 
 
 def read_batch(batch: pa.RecordBatch, fields: pa.Schema, schema: pa.Schema) -> pa.RecordBatch:
