@@ -76,9 +76,9 @@ def _read_criteria(value: Any) -> list[dict[str, Any]] | Unreadable:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    if column.type == RAW:
-        return [json.loads(cell) for cell in column.storage.to_pylist()]
-    return column.to_pylist() if is_text(column.type) else [_json_value(value) for value in to_python(column)]
+    if is_text(column.type) or column.type == RAW:
+        return to_python(column, json.loads)
+    return list(map(_json_value, to_python(column)))
 
 
 def _json_value(value: Any) -> Any:

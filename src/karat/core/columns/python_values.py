@@ -23,19 +23,23 @@ _TIME = re.compile(r"(:\d\d)(?:\.(\d+))?(Z$|[+-]\d{4}$|$)")
 """The seconds, their fraction, and the time zone at the end of Arrow's text of a time."""
 
 
-def to_python(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+def to_python(column: pa.Array | pa.ChunkedArray, read_json: Callable[[str], Any] = str) -> list[Any]:
     """`column.to_pylist()`, with text (`spell_times`) for each time that Python cannot hold; maps are dicts.
+
+    `read_json` reads a cell of JSON text, which stays text by default.
 
     >>> to_python(pa.array([[0, 2**40], None]).cast(pa.list_(pa.timestamp("s"))))
     [[datetime.datetime(1970, 1, 1, 0, 0), '36812-02-20 00:36:16'], None]
     """
+    if isinstance(column.type, pa.JsonType):
+        return [cell if cell is None else read_json(cell) for cell in column.to_pylist()]
     if not _holds_clock(column.type):
         with suppress(OverflowError, ValueError):
             return list(column.to_pylist(maps_as_pydicts="lossy"))
     return list(map(_to_python, column))
 
 
-def rows_to_python(batch: pa.RecordBatch) -> list[dict[Any, Any]]:
+def rows_to_python(batch: pa.RecordBatch, read_json: Callable[[str], Any] = str) -> list[dict[Any, Any]]:
     """`batch.to_pylist()`, with values as `to_python` gives them.
 
     >>> rows_to_python(pa.record_batch({"a": [1, None], "b": ["x", "y"]}))
@@ -43,7 +47,7 @@ def rows_to_python(batch: pa.RecordBatch) -> list[dict[Any, Any]]:
     """
     rows: list[dict[Any, Any]] = [{} for _ in range(batch.num_rows)]
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        for row, cell in zip(rows, to_python(column), strict=True):
+        for row, cell in zip(rows, to_python(column, read_json), strict=True):
             row[name] = cell
     return rows
 

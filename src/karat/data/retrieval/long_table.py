@@ -114,10 +114,7 @@ def _spell(ids: pa.Array) -> pa.Array:
         return _spell(ids.dictionary).take(ids.indices)
     if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_integer(kind):
         return ids.cast(pa.string())
-    cells = ids.storage.to_pylist() if kind == RAW else to_python(ids)
-    if kind == RAW:
-        cells = [None if cell is None else json.loads(cell) for cell in cells]
-    return pa.array(map(spell_id, cells), pa.string())
+    return pa.array(map(spell_id, to_python(ids, json.loads)), pa.string())
 
 
 def _numbers(column: pa.Array, name: str, where: str, done: int) -> pa.Array:

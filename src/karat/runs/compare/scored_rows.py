@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
-from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import rows_to_python, to_text
 from karat.core.errors import ColumnError, did_you_mean
@@ -122,12 +121,10 @@ def _read_cells(run: Run, names: Sequence[str | None], wanted: Collection[int]) 
     """These columns of some rows, by row number."""
     known = [name for name in dict.fromkeys(names) if name is not None]
     cells = dict[int, dict[str | None, Any]]((row, {}) for row in wanted)
-    raw = [name for name in known if name in run.schema.names and run.schema.field(name).type == RAW]
     first, left = 0, len(cells)
     for batch in run.batches(known) if known else ():
         here: Array = np.array(sorted(row for row in cells if first <= row < first + len(batch)), dtype=np.int64)
-        for row, each in zip(here.tolist(), rows_to_python(batch.take(here - first)), strict=True):
-            cells[row] = each | {name: read_json(each[name]) for name in raw}
+        cells |= zip(here.tolist(), rows_to_python(batch.take(here - first), read_json), strict=True)
         first, left = first + len(batch), left - len(here)
         if not left:
             break

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.atomic import write_text
-from karat.core.columns.json_text import RAW
 from karat.core.columns.python_values import rows_to_python
 from karat.core.errors import ColumnError, DataError
 from karat.data.source import Source
@@ -107,12 +106,10 @@ def answer_rows(
 
 def _number_answers(batch: pa.RecordBatch, first: int, repetitions: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each row, `repetitions` times, with the number of its answer."""
-    raw = [field.name for field in batch.schema if field.type == RAW]
     for start in range(0, len(batch), _SLICE):
-        for row in rows_to_python(batch.slice(start, _SLICE)):
-            decoded = {name: json.loads(row[name]) for name in raw if row[name] is not None}
+        for row in rows_to_python(batch.slice(start, _SLICE), json.loads):
             for _ in range(repetitions):
-                yield first, row | decoded
+                yield first, row.copy()
                 first += 1
 
 

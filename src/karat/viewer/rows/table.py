@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.ids import ROW_IDS
-from karat.core.columns.json_text import RAW
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import rows_to_python
 from karat.core.errors import SpecError, did_you_mean
@@ -205,11 +204,8 @@ def take_rows(run: Run, rows: Array, names: Sequence[str]) -> list[dict[str, Any
     wanted, found, first = np.unique(rows), list[dict[str, Any]](), 0
     for batch in run.batches(list(names)) if names else ():
         here = wanted[(wanted >= first) & (wanted < first + len(batch))] - first
-        found += rows_to_python(batch.take(pa.array(here)))
+        found += rows_to_python(batch.take(pa.array(here)), read_json)
         first += len(batch)
-    raw = [name for name in names if run.schema.field(name).type == RAW]
-    for each in found:
-        each.update({name: read_json(each[name]) for name in raw})
     return [found[at] if names else {} for at in np.searchsorted(wanted, rows).tolist()]
 
 

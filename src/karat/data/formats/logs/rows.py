@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from karat.core.columns.json_text import RAW
-from karat.core.columns.python_values import to_python
+from karat.core.columns.python_values import rows_to_python
 from karat.core.errors import DataError, KaratError, RowError, spell_error
 from karat.data.formats.json import open_json_rows
 from karat.data.source import Source
@@ -56,16 +55,10 @@ def open_rows(rows: Iterable[Mapping[str, Any]], name: str, tool: str) -> Source
 def records(batch: pa.RecordBatch, names: Iterable[str]) -> list[dict[str, Any]]:
     """The rows of a batch as Python values of these columns, with JSON text parsed.
 
-    >>> records(pa.record_batch({"a": pa.array(['{"b": 1}']).cast(RAW), "c": [2]}), ["a"])
+    >>> records(pa.record_batch({"a": pa.array(['{"b": 1}']).cast(pa.json_()), "c": [2]}), ["a"])
     [{'a': {'b': 1}}]
     """
-    columns = {
-        name: [cell if cell is None else json.loads(cell) for cell in column.storage.to_pylist()]
-        if (column := batch.column(name)).type == RAW
-        else to_python(column)
-        for name in names
-    }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return rows_to_python(batch.select(list(names)), json.loads)
 
 
 def add_columns(
