@@ -35,7 +35,7 @@ from side_by_side import in_turn, machine
 
 import karat
 from karat.metrics import semantic_similarity
-from karat.models.encoders.machine import accelerator
+from karat.models.encoders.machine import Machine, accelerator, use_machine
 from karat.models.encoders.vector_cache import open_vector_cache
 
 Pairs: TypeAlias = tuple[list[str], list[str]]
@@ -80,12 +80,13 @@ def answers_of_systems(data: Path, most: int) -> Pairs:
     return said, gold
 
 
-def ours(model: str, pairs: Pairs, **settings: Any) -> Callable[[], Any]:
+def ours(model: str, pairs: Pairs, where: Machine, **settings: Any) -> Callable[[], Any]:
     metric = semantic_similarity.using(model=model, **settings)
 
     def run() -> Any:
         open_vector_cache.cache_clear()
-        return metric(*pairs).to_numpy(zero_copy_only=False)
+        with use_machine(where):
+            return metric(*pairs).to_numpy(zero_copy_only=False)
 
     return run
 
@@ -125,11 +126,11 @@ def compare(name: str, model: str, pairs: Pairs, rounds: int) -> None:
     for device in devices:
         runs = {"Haystack's SASEvaluator": haystacks(model, pairs, device)}
         if device == "cpu":
-            runs["karat, ONNX Runtime"] = ours(model, pairs, backend="onnx")
-            runs["karat, torch"] = ours(model, pairs, backend="sentence-transformers", device="cpu")
+            runs["karat, ONNX Runtime"] = ours(model, pairs, Machine("onnx"))
+            runs["karat, torch"] = ours(model, pairs, Machine("sentence-transformers", "cpu"))
         else:
             for dtype in ("float32", "bfloat16"):
-                runs[f"karat, torch, {dtype}"] = ours(model, pairs, device=device, dtype=dtype)
+                runs[f"karat, torch, {dtype}"] = ours(model, pairs, Machine(device=device), dtype=dtype)
         expected = runs["Haystack's SASEvaluator"]()
         apart = {who: float(np.abs(run() - expected).max()) for who, run in runs.items()}
         seconds = in_turn(runs, rounds)

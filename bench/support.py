@@ -35,6 +35,7 @@ from side_by_side import in_turn, machine
 
 from karat.metrics import supported
 from karat.metrics.support.sentences import read_sentences
+from karat.models.encoders.machine import Backend, Machine, use_machine
 from karat.models.encoders.vector_cache import open_vector_cache
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
@@ -95,10 +96,11 @@ def main() -> None:
             likely = np.split(predict([pair for row in pairs for pair in row]), np.cumsum(list(map(len, pairs)))[:-1])
             return [float((row >= threshold).mean()) for row in likely]
 
-        def ours(backend: str) -> list[float]:
+        def ours(backend: Backend) -> list[float]:
             open_vector_cache.cache_clear()
-            metric = supported.using(model=folder, backend=backend, threshold=threshold, device="cpu")
-            return metric(answers, contexts).to_pylist()  # type: ignore[no-any-return]
+            metric = supported.using(model=folder, threshold=threshold)
+            with use_machine(Machine(backend, "cpu")):
+                return metric(answers, contexts).to_pylist()  # type: ignore[no-any-return]
 
         threshold = median(predict([pair for row in pairs for pair in row]).tolist()) + 1e-4
         runs: dict[str, Callable[[], list[float]]] = {

@@ -36,7 +36,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 CHANCE = random.Random()
 ROWS, CALLS = 250_000, 60
-SPEC = "semantic_similarity(backend='endpoint',batch_size=4,model='small')"
+SPEC = "semantic_similarity(endpoint=true,model='small')"
 TASK = """
 import time
 def answer(id, question):
@@ -117,7 +117,8 @@ EXERCISES = {
     "examination": Exercise(["judge", "few.jsonl", "-m", "judge:correctness", "--model", "small", "--on", "id", "--ask",
                              "1", "--human", "labels.csv", "--keep-calibration", "kept.json", "--json"], ["kept.json"],
                             paid=True),
-    "vectors": Exercise(["score", "few.jsonl", "-m", SPEC, "--run", "a", "--json"], run="a", paid=True),
+    "vectors": Exercise(["score", "few.jsonl", "-m", SPEC, "--batch-size", "4", "--run", "a", "--json"], run="a",
+                        paid=True),
     "experiment": Exercise(["experiment", "task.py:answer", "--data", "questions.jsonl", "-m", "em", "--run", "a",
                             "--concurrency", "4", "-o", "out.{}", "--json"], ["out.{}"], "a"),
     "report": Exercise(["report", "one", "two", "-o", "out.html"], ["out.html"]),

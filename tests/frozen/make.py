@@ -74,7 +74,7 @@ def keep_runs(folder):
         for name in now.KEPT:
             now.kept(name)
         with suppress(KeyboardInterrupt):
-            now.score_half(resume=False, stop=15)
+            now.half.score_half(resume=False, stop=15)
         Path("stop").touch()
         words = ["experiment", "task.py:answer", "--data", "questions.jsonl", "-m", "em", "--run", "halted"]
         words = [sys.executable, "-m", "karat", *words, "--concurrency", "1"]

@@ -154,9 +154,9 @@ def test_a_run_that_was_stopped_goes_on(working, tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "resumed"))
     shutil.copytree(now.RUNS / ".half.partial", tmp_path / "resumed" / ".half.partial")
     now.this_unicode(tmp_path / "resumed" / ".half.partial")
-    assert now.score_half(resume=True) == 24 - 15
+    assert now.half.score_half(resume=True) == 24 - 15
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "whole"))
-    assert now.score_half(resume=False) == 24
+    assert now.half.score_half(resume=False) == 24
     check(now.contents(tmp_path / "whole" / "half"), now.contents(tmp_path / "resumed" / "half"))
 
 

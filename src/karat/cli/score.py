@@ -98,6 +98,7 @@ def score(
         if isinstance(data, str):  # what Phoenix' client reads are frames of pandas
             hide_pandas(parsed)
         with (
+            engine.use_machine(parsed),
             ask_models(parsed, asking, same, run=options["run"], several=bool(predictions)) as chosen,
             scoring.progress_bar() as progress,
         ):

@@ -30,6 +30,7 @@ class Context:
     `model_errors`: where a judge puts the error that stopped it, instead of raising it (`karat.judges.judge`).
     `rehearses`: requests are only counted, or written to a file: none is answered (`karat.models.batch`).
     `run`: the key of the run that is scored, under which its calls to models are recorded.
+    `machine`: where encoders run (`karat.models.encoders.machine`).
     `threads`: how many threads may compute, where that is not for `karat.core.parallel` to find out.
     """
 
@@ -41,6 +42,7 @@ class Context:
     model_errors: list[Any] | None = None
     rehearses: bool = False
     run: str | None = None
+    machine: Any = None
     threads: int | None = None
 
 

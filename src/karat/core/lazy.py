@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
+from threading import RLock
+from types import ModuleType
 from typing import Any
 
 from karat.core.errors import MissingExtra
@@ -34,6 +37,30 @@ def lazy_names(
         return value
 
     return get, lambda: sorted(homes), [*homes]
+
+
+class _Late(ModuleType):
+    """A module that is loaded when something of it is asked for."""
+
+    loading = RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        with self.loading:
+            if sys.modules.get(self.__name__) is self:
+                del sys.modules[self.__name__]
+            value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
+
+
+def load_late(module: str) -> None:
+    """Let `import module` cost nothing in this process until something of the module is used.
+
+    For a program, not for a library: the rest of the process gets the same module.
+    """
+    if module not in sys.modules and (spec := find_spec(module)) is not None:
+        late = sys.modules[module] = _Late(module)
+        late.__spec__ = spec
 
 
 def import_extra(module: str, *, extra: str, need: str, package: str | None = None) -> Any:

@@ -6,6 +6,7 @@ import pytest
 from karat.core.errors import SpecError
 from karat.core.metric.spec import parse
 from karat.metrics import token_similarity
+from karat.models.encoders.machine import Machine, use_machine
 
 PREDICTIONS = [
     "The cat sat on the mat.",
@@ -25,7 +26,8 @@ BASELINES = "LAYER,P,R,F\n" + "".join(f"{layer},0.{layer}1,0.{layer}22,0.{layer}
 def backend(request):
     for package in BACKENDS[request.param]:
         pytest.importorskip(package)
-    return request.param
+    with use_machine(Machine(request.param)):
+        yield request.param
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def test_figures_are_those_of_bert_score(minilm, backend, baselines, layers):
     rescaled = package.score(
         PREDICTIONS, REFERENCES, **how, lang="en", rescale_with_baseline=True, baseline_path=baselines
     )
-    metric = token_similarity.using(model=minilm, backend=backend, layers=layers)
+    metric = token_similarity.using(model=minilm, layers=layers)
     for part, raw, zeroed in zip(("precision", "recall", "f1"), plain, rescaled, strict=True):
         np.testing.assert_allclose(metric(PREDICTIONS, REFERENCES, part=part), raw, rtol=0, atol=1e-5)
         scores = metric(PREDICTIONS, REFERENCES, part=part, rescale=baselines)

@@ -16,6 +16,7 @@ from karat.core.metric.score import score_rows
 from karat.metrics import supported
 from karat.metrics.support.entailment import Entailment, cut_windows, find_label, to_probabilities
 from karat.models.encoders.encoder import Choice
+from karat.models.encoders.machine import Machine, use_machine
 
 BACKENDS = {"onnx": ("onnxruntime", "onnx"), "sentence-transformers": ("sentence_transformers",)}
 NLI = ("contradiction", "entailment", "neutral")
@@ -28,7 +29,8 @@ PAIRS = [(passage, claim) for passage in PASSAGES for claim in CLAIMS]
 def backend(request):
     for package in BACKENDS[request.param]:
         pytest.importorskip(package)
-    return request.param
+    with use_machine(Machine(request.param)):
+        yield request.param
 
 
 def has(pairs):
@@ -48,14 +50,14 @@ def predicted(folder, pairs, **how):
 def test_classes_are_those_of_sentence_transformers(cross_encoder, backend, names, label, place):
     folder = cross_encoder(labels=len(names) or 2, names=names, scale=3.0)
     expected = predicted(folder, PAIRS, apply_softmax=True)[:, place]
-    found = Entailment(Choice(folder, backend=backend), label, "en")(PAIRS)
+    found = Entailment(Choice(folder), label, "en")(PAIRS)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
     assert np.ptp(expected) > 0.05
 
 
 def test_one_logit_is_that_of_sentence_transformers(cross_encoder, backend):
     folder = cross_encoder(scale=3.0)
-    found = Entailment(Choice(folder, backend=backend), None, "en")(PAIRS)
+    found = Entailment(Choice(folder), None, "en")(PAIRS)
     np.testing.assert_allclose(found, predicted(folder, PAIRS), rtol=0, atol=1e-5)
 
 
@@ -65,7 +67,7 @@ def test_the_share_is_that_of_the_sentences_that_are_likely_enough(cross_encoder
     grid = [(passage, f"{claim.capitalize()}.") for claim in CLAIMS for passage in PASSAGES]
     highest = predicted(folder, grid, apply_softmax=True)[:, 1].reshape(4, 4).max(axis=1)
     threshold = float(np.median(highest))
-    metric = supported.using(model=folder, backend=backend, threshold=threshold)
+    metric = supported.using(model=folder, threshold=threshold)
     (row,) = karat.score([{"prediction": answer, "contexts": PASSAGES}], metric).table.to_pylist()
     assert row[metric.spec] == 0.5
     first = int(np.argmax(highest < threshold))
@@ -78,7 +80,7 @@ def test_a_long_passage_is_read_in_windows_of_sentences(cross_encoder, backend):
     sentences = ["A b c d e f g h i!", "J k l m n o p!", "Q r s t u v w x!", "Y z a b c!"]
     windows = [" ".join(sentences[:2]), " ".join(sentences[2:])]  # of 10 + 8 and 9 + 6 tokens: 25 have room
     expected = predicted(folder, [(window, "C a b d") for window in windows], apply_softmax=True)[:, 1]
-    found = Entailment(Choice(folder, backend=backend), None, "en")
+    found = Entailment(Choice(folder), None, "en")
     assert found([(" ".join(sentences), "C a b d")]) == pytest.approx([expected.max()], abs=1e-5)
     assert not found.cut
 
@@ -101,7 +103,7 @@ def test_windows_hold_all_tokens_in_order_and_are_full(lengths, room):
 
 
 def test_a_sentence_longer_than_the_window_is_cut_and_reported(cross_encoder, backend):
-    metric = supported.using(model=cross_encoder(labels=3, names=NLI), backend=backend, threshold=0.0)
+    metric = supported.using(model=cross_encoder(labels=3, names=NLI), threshold=0.0)
     rows = {"prediction": ["a b", "a " * 40], "contexts": [["a b c"], ["a b " * 40]]}
     with pytest.warns(UserWarning, match="at most 32 tokens"):
         result = karat.score(rows, metric)

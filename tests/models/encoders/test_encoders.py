@@ -20,6 +20,7 @@ from karat.cli.main import main
 from karat.core.errors import SpecError
 from karat.models.encoders.encoder import Choice
 from karat.models.encoders.files import NotExported, find_files
+from karat.models.encoders.machine import Machine
 from karat.models.encoders.open import choose_backend, describe_backend, open_encoder
 from karat.models.governor.faults import classify
 from karat.models.testing.http import HttpResponse, LoopbackServer
@@ -55,7 +56,7 @@ def test_a_model_of_the_hub_is_found_offline_with_its_commit(hub):
     assert (files.max_length(None), files.max_length(100), files.pooling_mode) == (256, 100, "mean")
     assert files.onnx is None
     pytest.importorskip("sentence_transformers")
-    made = open_encoder(Choice(name, backend="sentence-transformers")).encode(TEXTS)
+    made = open_encoder(Choice(name, machine=Machine("sentence-transformers"))).encode(TEXTS)
     assert made.rows.shape == (5, 384)
 
 
@@ -103,7 +104,7 @@ def test_both_back_ends_give_the_vectors_of_sentence_transformers(minilm):
     model = pytest.importorskip("sentence_transformers").SentenceTransformer(minilm, device="cpu")
     expected = model.encode(TEXTS)
     for backend in ("onnx", "sentence-transformers"):
-        made = open_encoder(Choice(minilm, backend=backend)).encode(TEXTS)
+        made = open_encoder(Choice(minilm, machine=Machine(backend))).encode(TEXTS)
         unit = made.rows / np.linalg.norm(made.rows, axis=1, keepdims=True)
         np.testing.assert_allclose(unit, expected, rtol=0, atol=1e-5)
         assert made.rows.dtype == np.float32
@@ -118,7 +119,7 @@ def test_pooling_is_read_from_the_model(minilm, tmp_path):
     told = json.loads(pooling.read_text()) | {"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}
     pooling.write_text(json.dumps(told))
     expected = library.SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
-    made = open_encoder(Choice(str(folder), backend="onnx")).encode(TEXTS).rows
+    made = open_encoder(Choice(str(folder), machine=Machine("onnx"))).encode(TEXTS).rows
     np.testing.assert_allclose(made / np.linalg.norm(made, axis=1, keepdims=True), expected, rtol=0, atol=1e-5)
 
 
@@ -145,8 +146,8 @@ def test_a_shipped_onnx_file_is_taken_as_it_is(minilm, tmp_path, monkeypatch):
     (folder / "onnx").mkdir()
     shutil.copy(onnx_export.export(find_files(minilm)), folder / "onnx" / "model.onnx")
     monkeypatch.setattr(onnx_export, "export", lambda _: pytest.fail("it ships one"))
-    encoder = open_encoder(Choice(str(folder), backend="onnx"))
-    expected = open_encoder(Choice(minilm, backend="sentence-transformers")).encode(TEXTS).rows
+    encoder = open_encoder(Choice(str(folder), machine=Machine("onnx")))
+    expected = open_encoder(Choice(minilm, machine=Machine("sentence-transformers"))).encode(TEXTS).rows
     made = encoder.encode(TEXTS).rows
     cosines = (made * expected).sum(axis=1) / np.linalg.norm(made, axis=1) / np.linalg.norm(expected, axis=1)
     np.testing.assert_allclose(cosines, 1, atol=1e-5)
@@ -162,9 +163,9 @@ def test_a_model_that_cannot_be_exported_runs_in_torch(minilm, monkeypatch):
 
     monkeypatch.setattr(onnx_export, "export", refuse)
     monkeypatch.setattr("karat.models.encoders.open.accelerator", lambda: None)
-    assert "|torch|" in open_encoder(Choice(minilm, batch_size=3)).identity
+    assert "|torch|" in open_encoder(Choice(minilm, machine=Machine(batch_size=3))).identity
     with pytest.raises(NotExported):
-        open_encoder(Choice(minilm, backend="onnx", batch_size=3))
+        open_encoder(Choice(minilm, machine=Machine("onnx", batch_size=3)))
 
 
 NO_TORCH = """
@@ -179,7 +180,7 @@ assert not {"torch", "transformers", "sentence_transformers"} & set(sys.modules)
 def test_onnx_runtime_needs_no_torch(minilm, monkeypatch):
     for package in ("onnxruntime", "onnx"):
         pytest.importorskip(package)
-    open_encoder(Choice(minilm, backend="onnx"))  # which exports it
+    open_encoder(Choice(minilm, machine=Machine("onnx")))  # which exports it
     subprocess.run([sys.executable, "-c", NO_TORCH, minilm], check=True)
 
 
@@ -202,9 +203,9 @@ def test_auto_takes_torch_for_an_accelerator_and_for_other_dtypes(minilm, monkey
     assert "ONNX Runtime" in describe_backend()
     monkeypatch.setattr("karat.models.encoders.open.accelerator", lambda: "cuda")
     assert choose_backend(Choice(minilm), files) == "sentence-transformers"
-    assert choose_backend(Choice(minilm, device="cpu"), files) == "onnx"
+    assert choose_backend(Choice(minilm, machine=Machine(device="cpu")), files) == "onnx"
     with pytest.raises(SpecError, match="in float32"):
-        choose_backend(Choice(minilm, backend="onnx", device="cuda"), files)
+        choose_backend(Choice(minilm, machine=Machine("onnx", device="cuda")), files)
 
 
 def test_a_window_wider_than_the_model_is_refused(minilm):
@@ -256,7 +257,7 @@ def endpoint(request, monkeypatch):
 def test_an_endpoint_is_asked_in_batches_and_one_bad_text_is_alone(endpoint):
     from karat.models.encoders.endpoint import EndpointEncoder
 
-    encoder = EndpointEncoder(Choice("small", backend="endpoint", batch_size=4))
+    encoder = EndpointEncoder(Choice("small", endpoint=True, machine=Machine(batch_size=4)))
     assert encoder.encode(["a", "bb", "ccc"]).rows.tolist() == [[1, 1], [2, 0], [3, 0]]
     assert endpoint == [["a", "bb", "ccc"]]
     with pytest.warns(UserWarning, match="1 texts got no vector.*bad text"):
@@ -283,19 +284,19 @@ def test_a_reply_without_vectors_may_be_better_the_next_time(text):
 def test_similarity_by_an_endpoint(endpoint, cache):
     from karat.metrics import semantic_similarity
 
-    metric = semantic_similarity.using(model="small", backend="endpoint")
+    metric = semantic_similarity.using(model="small", endpoint=True)
     scores = metric(["aa", "b"], ["a", "aa"]).to_pylist()
     assert scores == pytest.approx([1.0, 2**-0.5])
     asked = len(endpoint)
     assert metric(["aa", "b"], ["a", "aa"]).to_pylist() == scores
     assert len(endpoint) == asked
-    with pytest.raises(SpecError, match="device is not a setting"):
-        metric(["a"], ["b"], device="cpu")
+    with pytest.raises(SpecError, match="revision is not a setting"):
+        metric(["a"], ["b"], revision="main")
 
 
 def by_endpoint(*words, code=0):
-    spec = "semantic_similarity(backend='endpoint',batch_size=1,model='small')"
-    result = CliRunner().invoke(main, ["score", "answers.jsonl", "-m", spec, *words])
+    spec = "semantic_similarity(endpoint=true, model=small)"
+    result = CliRunner().invoke(main, ["score", "answers.jsonl", "-m", spec, "--batch-size", "1", *words])
     assert result.exit_code == code, result.output
     return result
 

@@ -29,8 +29,10 @@ while count() == start and time.monotonic() < end:
 SCORE = """
 import sys, time
 import karat
+from karat.models.encoders.machine import Machine, use_machine
 for backend in ["onnx", "sentence-transformers"]:
-    karat.metrics.semantic_similarity(["a"], ["b"], model=sys.argv[1], backend=backend)
+    with use_machine(Machine(backend)):
+        karat.metrics.semantic_similarity(["a"], ["b"], model=sys.argv[1])
 time.sleep(WAIT)
 """
 

@@ -15,6 +15,7 @@ from karat.adapters.haystack.component import INTEGRATION, Detailed, text_of
 from karat.core.errors import RowError
 from karat.metrics.similarity.pair_scoring import cosines, score_pairs, sigmoids
 from karat.models.encoders.encoder import Choice
+from karat.models.encoders.machine import Machine
 from karat.models.encoders.open import open_encoder
 
 MODEL = "sentence-transformers/paraphrase-multilingual-mpnet-base-v2"
@@ -59,7 +60,7 @@ class SASEvaluator(Detailed, evaluators.SASEvaluator):
     def _encoder(self) -> Any:
         device = None if self._device is None else self._device.to_torch_str()
         token = self._token.resolve_value() if self._token else None
-        choice = Choice(self._model, device=device, batch_size=self._batch_size)
+        choice = Choice(self._model, machine=Machine(device=device, batch_size=self._batch_size))
         return open_encoder(choice, cross=None, token=token)
 
     @component.output_types(score=float, individual_scores=list[float])

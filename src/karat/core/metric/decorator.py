@@ -42,7 +42,7 @@ from karat.core.metric.extract import check_extract
 from karat.core.metric.inner import check_metric, specialise_by_inner
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import register as add_to_registry
-from karat.core.metric.setting import FIRST, MACHINE, OF_CORE, SEVERAL, MissingRows, Setting, check_across, is_json
+from karat.core.metric.setting import FIRST, OF_CORE, SEVERAL, MissingRows, Setting, check_across, is_json
 
 
 def metric(
@@ -170,9 +170,7 @@ def _parameters(function: Callable[..., Any], *, nested: bool) -> tuple[dict[str
             if name in OF_CORE or parameter.default is parameter.empty or not is_json(parameter.default):
                 raise SpecError(f"{where} is a setting: it needs a default that JSON can hold and a name of its own")
             check = next((note for note in notes if callable(note)), None)
-            settings[name] = Setting(
-                name, parameter.default, kind, check, machine=MACHINE in notes, first=FIRST in notes
-            )
+            settings[name] = Setting(name, parameter.default, kind, check, first=FIRST in notes)
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
             column = next((note for note in notes if isinstance(note, Kind)), None)
             if column is None:

@@ -46,7 +46,7 @@ class Metric(Configured):
         """Every setting, the metric's version and, for text, Unicode's: equal where scores are comparable."""
         known, said = self.definition.settings, dict(self.settings)
         for name, value in self.settings.items():
-            if known[name].machine or (value is None and known[name].optional):
+            if value is None and known[name].optional:
                 del said[name]
         reads_text = TEXT in self.definition.columns.values() and self.definition.remote is None
         unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""

@@ -36,7 +36,6 @@ class Setting:
     of_core: bool = False  # added to the metric and handled by the engine
     optional: bool = False  # None means that there is no such thing, of which a signature says nothing
     first: bool = False  # its value stands first in a spec, without its name
-    machine: bool = False  # where and how fast a model runs, of which a signature says nothing
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -126,8 +125,6 @@ check_count = Range(1, 1e18)
 Positive: TypeAlias = Annotated[float, check_positive]
 NotNegative: TypeAlias = Annotated[float, check_not_negative]
 Fraction: TypeAlias = Annotated[float, check_fraction]
-MACHINE = "machine"
-"""Annotates a setting that says where or how fast a model runs: scores of different machines stay comparable."""
 FIRST = "first"
 """Annotates a setting whose value stands first in a spec, without its name: `column(seconds)`."""
 OptionalCount: TypeAlias = Annotated[int | None, check_count]

@@ -15,6 +15,7 @@ from karat.core.columns.json_text import RAW
 from karat.core.errors import DataError
 from karat.data.json.arrow_types import to_sql
 from karat.data.json.explain import explain_errors
+from karat.data.json.few import read_few
 from karat.data.json.infer import FIRST_ROWS, JsonFile, infer_types
 from karat.data.json.members import extract_columns, unquote
 from karat.data.json.values import spell_field
@@ -31,6 +32,8 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
     All rows are read once to infer the types, so that a key that appears late is a column too. Raises `RowError`, with
     the line, for a row that cannot be read.
     """
+    if layout == "newline_delimited" and (rows_read := read_few(path)) is not None:
+        return Source(name, rows_read.schema, len(rows_read), lambda: iter([rows_read]), is_json=True)
     copy = _drop_bom(path)
     path = Path(copy.name) if copy else path
     file = JsonFile(str(path), layout)

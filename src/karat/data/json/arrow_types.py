@@ -24,9 +24,9 @@ def to_type(structure: Any) -> pa.DataType:
     StructType(struct<a: list<item: string>, b: int64>)
     """
     if isinstance(structure, list):
-        return _list(to_type(structure[0]))
+        return make_list(to_type(structure[0]))
     if isinstance(structure, dict):
-        return _struct({key: to_type(value) for key, value in structure.items()})
+        return make_struct({key: to_type(value) for key, value in structure.items()})
     return _LEAVES.get(structure, RAW)
 
 
@@ -43,12 +43,12 @@ def unify_types(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     if {left, right} == {pa.int64(), pa.float64()}:
         return pa.float64()
     if pa.types.is_list(left) and pa.types.is_list(right):
-        return _list(unify_types(left.value_type, right.value_type))
+        return make_list(unify_types(left.value_type, right.value_type))
     if pa.types.is_struct(left) and pa.types.is_struct(right):
         fields = {field.name: field.type for field in left}
         for field in right:
             fields[field.name] = unify_types(fields.get(field.name, pa.null()), field.type)
-        return _struct(fields)
+        return make_struct(fields)
     return RAW
 
 
@@ -93,10 +93,10 @@ def same_but_case(names: list[str]) -> set[str]:
     return {name for name in names if folded[name.lower()] > 1}
 
 
-def _list(inner: pa.DataType) -> pa.DataType:
+def make_list(inner: pa.DataType) -> pa.DataType:
     return RAW if inner == RAW else pa.list_(inner)
 
 
-def _struct(fields: dict[str, pa.DataType]) -> pa.DataType:
+def make_struct(fields: dict[str, pa.DataType]) -> pa.DataType:
     kept = 0 < len(fields) <= _MOST_KEYS and "" not in fields and RAW not in fields.values()
     return pa.struct(list(fields.items())) if kept and not same_but_case(list(fields)) else RAW

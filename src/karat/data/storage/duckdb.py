@@ -24,7 +24,7 @@ MOST_COLUMNS = 10_000
 """Of a table: DuckDB reserves memory for each."""
 
 
-_IDLE = defaultdict[str, deque[duckdb.DuckDBPyConnection]](lambda: deque(maxlen=4))
+_IDLE: dict[str, deque[duckdb.DuckDBPyConnection]] = defaultdict(lambda: deque(maxlen=4))
 """Open databases without a connection, by their settings: to open one takes 30 ms."""
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(before=_IDLE.clear)  # the threads of a database are not in the child

@@ -8,20 +8,17 @@ text is kept on disk (`KARAT_VECTORS`, a file or `off`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from types import MappingProxyType
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from karat.core.columns.kinds import Score, Text
 from karat.core.errors import SpecError
 from karat.core.metric.decorator import metric
-from karat.core.metric.definition import Definition
-from karat.core.metric.setting import MACHINE, OptionalCount, check_count
+from karat.core.metric.setting import OptionalCount
 from karat.metrics.similarity.baseline import PARTS, Baseline, SimilarityFigure, read_baseline, rescale_range
 from karat.metrics.similarity.pair_scoring import Fetch, cosines, score_pairs, sigmoids, truncated
-from karat.models.encoders.encoder import Backend, Choice, Dtype, EncoderOutput, Pair
+from karat.models.encoders.encoder import Choice, Dtype, EncoderOutput, Pair
 from karat.models.encoders.open import open_encoder
 from karat.models.encoders.token_match import TokenMatcher
 
@@ -32,9 +29,6 @@ def check_model(value: Any) -> None:
 
 
 EncoderSetting: TypeAlias = Annotated[Any, check_model]
-Local: TypeAlias = Annotated[Literal["auto", "sentence-transformers", "onnx"], MACHINE]
-Device: TypeAlias = Annotated[str | None, MACHINE]
-BatchSize: TypeAlias = Annotated[int | None, check_count, MACHINE]
 
 RISCH = "Risch et al. 2021, Semantic Answer Similarity, arXiv:2108.06130"
 MOST_PAIRS = 1024  # the vectors of the tokens of so many pairs are in memory at a time
@@ -49,47 +43,33 @@ def require_model(model: Any) -> Any:
 
 def uses_endpoint(settings: Mapping[str, Any]) -> bool:
     """Whether texts are sent to an endpoint, which returns their vectors."""
-    return bool(settings["backend"] == "endpoint")
+    return bool(settings.get("endpoint"))
 
 
-def _sign_endpoint(definition: Definition, settings: Mapping[str, Any]) -> Definition:
-    """The definition whose signature says whether an endpoint makes the vectors: its model may be another."""
-    return replace(definition, marks=MappingProxyType({"endpoint": "true"} if uses_endpoint(settings) else {}))
-
-
-@metric(
-    source=RISCH,
-    low=-1,
-    encoded=True,
-    remote=uses_endpoint,
-    details=truncated,
-    specialise=_sign_endpoint,
-)
+@metric(source=RISCH, low=-1, encoded=True, remote=uses_endpoint, details=truncated)
 def semantic_similarity(
     prediction: Text,
     reference: Text,
     *,
     model: EncoderSetting = None,
     revision: str | None = None,
-    backend: Annotated[Backend, MACHINE] = "auto",
-    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: BatchSize = None,
     prompt: str | None = None,
     max_length: OptionalCount = None,
     normalize: bool = True,
+    endpoint: bool = False,
 ) -> Score:
     """The cosine of the vectors that a bi-encoder makes of prediction and reference, from -1 to 1.
 
     A row with an empty text is unscored. `normalize=False` is the dot product, for models whose vectors have length 1.
-    `backend="endpoint"` requests the vectors from `OPENAI_BASE_URL`.
+    `endpoint=True` requests the vectors from `OPENAI_BASE_URL`.
 
     >>> def letters(texts):  # any function from texts to a matrix is a model
     ...     return [[text.count(letter) for letter in "abc"] for text in texts]
     >>> semantic_similarity(["abba", "", "cc"], [["bb"], ["a"], ["c", "a"]], model=letters).to_pylist()
     [0.7071..., None, 1.0]
     """
-    choice = Choice(require_model(model), revision, backend, device, dtype, batch_size, prompt, max_length)
+    choice = Choice(require_model(model), revision, dtype, prompt, max_length, endpoint=endpoint)
     return score_pairs(prediction, reference, open_encoder(choice), cosines(normalize))
 
 
@@ -100,10 +80,7 @@ def cross_similarity(
     *,
     model: EncoderSetting = None,
     revision: str | None = None,
-    backend: Local = "auto",
-    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: BatchSize = None,
     max_length: OptionalCount = None,
 ) -> Score:
     """The score of a cross-encoder that reads prediction and reference together: the sigmoid of its one logit.
@@ -118,7 +95,7 @@ def cross_similarity(
         raise SpecError(
             "cross_similarity needs a named model: a callable returns vectors, which semantic_similarity compares"
         )
-    choice = Choice(name, revision, backend, device, dtype, batch_size, None, max_length)
+    choice = Choice(name, revision, dtype, None, max_length)
     return score_pairs(prediction, reference, open_encoder(choice, cross=True), sigmoids)
 
 
@@ -139,10 +116,7 @@ def token_similarity(
     rescale: Baseline = None,
     model: EncoderSetting = None,
     revision: str | None = None,
-    backend: Local = "auto",
-    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: BatchSize = None,
     prompt: str | None = None,
     max_length: OptionalCount = None,
 ) -> Score:
@@ -161,7 +135,7 @@ def token_similarity(
         raise SpecError(
             "token_similarity needs a named model: a callable returns vectors of texts, not of their tokens"
         )
-    choice = Choice(name, revision, backend, device, dtype, batch_size, prompt, max_length, layers)
+    choice = Choice(name, revision, dtype, prompt, max_length, layers)
     place, zero = PARTS.index(part), read_baseline(rescale, layers, part)
 
     def score(encoder: Any, pairs: list[Pair], fetch: Fetch) -> EncoderOutput:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.setting import Fraction, OptionalCount
-from karat.metrics.similarity.semantic import BatchSize, Device, EncoderSetting, Local, require_model, uses_endpoint
+from karat.metrics.similarity.semantic import EncoderSetting, require_model, uses_endpoint
 from karat.metrics.support.answers import Answer, SupportVerdict, score_answers
 from karat.metrics.support.entailment import Entailment, EntailmentLabel
 from karat.metrics.support.sentences import Sentence
@@ -37,10 +37,7 @@ def citation_recall(
     language: str = "en",
     model: EncoderSetting = None,
     revision: str | None = None,
-    backend: Local = "auto",
-    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: BatchSize = None,
     max_length: OptionalCount = None,
 ) -> Score:
     """The share of a prediction's sentences that are supported by the contexts they cite, taken together.
@@ -54,7 +51,7 @@ def citation_recall(
     >>> citation_recall(["Rain falls [1]. Pigs fly [1]."], [["Rain falls often."]], model=repeats).to_pylist()
     [0.5]
     """
-    choice = Choice(require_model(model), revision, backend, device, dtype, batch_size, None, max_length)
+    choice = Choice(require_model(model), revision, dtype, None, max_length)
     entailment = Entailment(choice, label, language)
 
     def judge(answers: Sequence[Answer]) -> Iterator[SupportVerdict]:
@@ -77,10 +74,7 @@ def citation_precision(
     language: str = "en",
     model: EncoderSetting = None,
     revision: str | None = None,
-    backend: Local = "auto",
-    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: BatchSize = None,
     max_length: OptionalCount = None,
 ) -> Score:
     """The share of a prediction's citations that their sentence needs.
@@ -95,7 +89,7 @@ def citation_precision(
     >>> citation_precision(["Rain falls [1][2]."], [["Rain falls often.", "Pigs fly."]], model=repeats).to_pylist()
     [0.5]
     """
-    choice = Choice(require_model(model), revision, backend, device, dtype, batch_size, None, max_length)
+    choice = Choice(require_model(model), revision, dtype, None, max_length)
     entailment = Entailment(choice, label, language)
 
     def supports(pair: Pair) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from karat.core.columns.kinds import Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.setting import Fraction, OptionalCount
-from karat.metrics.similarity.semantic import BatchSize, Device, EncoderSetting, Local, require_model, uses_endpoint
+from karat.metrics.similarity.semantic import EncoderSetting, require_model, uses_endpoint
 from karat.metrics.support.answers import Answer, SupportVerdict, score_answers
 from karat.metrics.support.entailment import Entailment, EntailmentLabel
 from karat.models.encoders.encoder import Choice, Dtype
@@ -38,10 +38,7 @@ def supported(
     language: str = "en",
     model: EncoderSetting = None,
     revision: str | None = None,
-    backend: Local = "auto",
-    device: Device = None,
     dtype: Dtype = "float32",
-    batch_size: BatchSize = None,
     max_length: OptionalCount = None,
 ) -> Score:
     """The share of a prediction's sentences that a context supports, by a model of entailment that runs here.
@@ -56,7 +53,7 @@ def supported(
     >>> supported(["Rain falls [1]. Pigs fly."], [["Rain falls often.", "Pigs do not."]], model=repeats).to_pylist()
     [0.5]
     """
-    choice = Choice(require_model(model), revision, backend, device, dtype, batch_size, None, max_length)
+    choice = Choice(require_model(model), revision, dtype, None, max_length)
     entailment = Entailment(choice, label, language)
 
     def judge(answers: Sequence[Answer]) -> Iterator[SupportVerdict]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from karat.core.columns.kinds import Array
+from karat.models.encoders.machine import Machine, current_machine
 
-Backend: TypeAlias = Literal["auto", "sentence-transformers", "onnx", "endpoint"]
 Dtype: TypeAlias = Literal["float32", "bfloat16", "float16"]
 Pair: TypeAlias = tuple[str, str]
 
@@ -41,15 +41,15 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """Which model to run, and how. None means the default of the model or of the machine."""
+    """Which model to run, how, and where. None means the model's own."""
 
     model: str | Callable[[list[str]], Any]
     revision: str | None = None
-    backend: Backend = "auto"
-    device: str | None = None
     dtype: Dtype = "float32"
-    batch_size: int | None = None
     prompt: str | None = None
     max_length: int | None = None
     layers: int | None = None
     """How many of its layers to run, from the first. None: all."""
+    endpoint: bool = False
+    """Whether an endpoint of embeddings has the model."""
+    machine: Machine = field(default_factory=current_machine)

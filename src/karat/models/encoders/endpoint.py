@@ -36,13 +36,13 @@ class EndpointEncoder:
     cross = False
 
     def __init__(self, choice: Choice) -> None:
-        for name in ("revision", "device", "max_length"):
+        for name in ("revision", "max_length"):
             if getattr(choice, name) is not None:
-                raise SpecError(f"{name} is not a setting of backend='endpoint'")
+                raise SpecError(f"{name} is not a setting of endpoint=True")
         endpoint = find_endpoint(str(choice.model), current_models().base_url)
         self._model, self._prompt = EmbeddingModel(endpoint, str(choice.model)), choice.prompt or ""
         self.identity = f"{endpoint.url}|{choice.model}|{self._prompt}"
-        self._batch = choice.batch_size or BATCH
+        self._batch = choice.machine.batch_size or BATCH
         self.block = self._batch * REQUESTS
 
     def encode(self, texts: Sequence[str]) -> EncoderOutput:

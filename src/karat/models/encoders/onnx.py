@@ -93,7 +93,7 @@ def open_onnx(files: ModelFiles, choice: Choice) -> LocalEncoder:
         from karat.models.encoders.onnx_export import export  # noqa: PLC0415  (needs torch)
 
         file = export(files)
-    network = OnnxNetwork(file, files.pooling_mode, choice.batch_size)
+    network = OnnxNetwork(file, files.pooling_mode, choice.machine.batch_size)
     return local_encoder(network, tokenizer, int(files.config.get("pad_token_id") or 0), files, choice, "onnx")
 
 

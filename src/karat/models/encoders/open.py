@@ -54,7 +54,7 @@ def open_encoder(choice: Choice, *, cross: bool | None = False, classes: bool = 
     """
     if callable(choice.model):
         return CallableEncoder(choice.model)
-    if choice.backend == "endpoint":
+    if choice.endpoint:
         from karat.models.encoders.endpoint import EndpointEncoder  # noqa: PLC0415  (seldom used)
 
         return EndpointEncoder(choice)
@@ -80,7 +80,7 @@ def _open_local(choice: Choice, cross: bool | None, classes: bool, token: str | 
         try:
             return open_onnx(files, choice)
         except NotExported:
-            if choice.backend == "onnx":
+            if choice.machine.backend == "onnx":
                 raise
     from karat.models.encoders.torch import open_torch  # noqa: PLC0415
 
@@ -89,12 +89,14 @@ def _open_local(choice: Choice, cross: bool | None, classes: bool, token: str | 
 
 def choose_backend(choice: Choice, files: Any) -> str:
     """The back end: torch on an accelerator or for another dtype, else ONNX Runtime if it can run the model."""
-    if choice.backend == "onnx":
-        if choice.device not in (None, "cpu") or choice.dtype != "float32":
+    machine = choice.machine
+    plain = machine.device in (None, "cpu") and choice.dtype == "float32"
+    if machine.backend == "onnx":
+        if not plain:
             raise SpecError("backend='onnx' runs on the processor, in float32")
         return "onnx"
-    plain = choice.backend == "auto" and choice.device in (None, "cpu") and choice.dtype == "float32"
-    if plain and has_onnx() and (choice.device == "cpu" or accelerator() is None) and files.fits_onnx:
+    plain = plain and machine.backend == "auto"
+    if plain and has_onnx() and (machine.device == "cpu" or accelerator() is None) and files.fits_onnx:
         return "onnx"
     return "sentence-transformers"
 

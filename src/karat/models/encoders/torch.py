@@ -72,7 +72,7 @@ def open_torch(files: ModelFiles, choice: Choice) -> LocalEncoder:
         raise MissingExtra("sentence-transformers", extra="semantic", need=f"the model {files.name!r}")
     import torch  # noqa: PLC0415  (an extra, slow to import)
 
-    device = choice.device or accelerator() or "cpu"
+    device = choice.machine.device or accelerator() or "cpu"
     name: str = files.name if files.commit else str(files.folder)
     where: dict[str, Any] = {"token": files.token, "revision": files.commit} if files.commit else {}
     with silence_transformers():
@@ -86,7 +86,7 @@ def open_torch(files: ModelFiles, choice: Choice) -> LocalEncoder:
         remedy = "in Python, pass its function from texts to a matrix as model="
         raise SpecError(f"{files.name} is not a transformer with a fast tokenizer: {remedy}")
     names = [name for name in FEED_NAMES if name in (*FEED_NAMES[:2], *tokenizer.model_input_names)]
-    network, padding = TorchNetwork(model, device, names, choice.batch_size), int(tokenizer.pad_token_id or 0)
+    network, padding = TorchNetwork(model, device, names, choice.machine.batch_size), int(tokenizer.pad_token_id or 0)
     engine = f"torch|{device.partition(':')[0]}|{choice.dtype}"
     return local_encoder(network, tokenizer.backend_tokenizer, padding, files, choice, engine)
 

@@ -83,7 +83,9 @@ def collect_groups(labels: Iterable[str], seen: set[str], name: str) -> None:
     """Add labels of groups to those seen; `DataError` where they are too many for groups."""
     seen.update(labels)
     if len(seen) > MAX_GROUPS:
-        raise DataError(f"column {name!r} has more than {MAX_GROUPS} values: too many to be groups")
+        problem = f"column {name!r} has more than {MAX_GROUPS:,} values: too many to be groups"
+        instead = f"-o FILE (output=) writes each row's score, --cluster {name} (cluster=) gives intervals by it"
+        raise DataError(f"{problem}; {instead}")
 
 
 def _encode(column: pa.Array) -> tuple[Array, list[str]]:

@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from karat.core.context import current_context
 from karat.core.metric.metric import Metric
 from karat.core.parallel import threads
 from karat.core.version import __version__
@@ -54,10 +55,16 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
         sources=sources,
         call=_command_line(),
         versions=_versions(),
-        machine={"system": platform.platform(), "processor": platform.machine(), "threads": threads()},
+        machine={"system": platform.platform(), "processor": platform.machine(), "threads": threads(), **_encoders()},
         n=plan.source.rows,
         clusters_in=plan.clusters,
     )
+
+
+def _encoders() -> dict[str, Any]:
+    """Where encoders run, as far as the user chose it."""
+    machine = current_context().machine
+    return {} if machine is None else {name: value for name, value in asdict(machine).items() if value is not None}
 
 
 def _own_code(metrics: Iterable[Metric]) -> dict[str, str]:

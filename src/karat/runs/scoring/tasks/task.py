@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
+from karat.core.context import change_context, current_context
 from karat.data.filter import filter_rows
 from karat.data.formats.columnar import open_part
 from karat.data.formats.validate import validate_source
@@ -32,7 +34,7 @@ class Recipe:
 
     `plan` is that of all rows, without its sources. `name` and `schema` are those of the whole source before columns
     were added by path (`nested`). `columns` are those that are read, None for all. `folder` is where the rows are
-    written, None where they are not.
+    written, None where they are not. `machine` is where encoders run.
     """
 
     plan: Plan
@@ -41,6 +43,7 @@ class Recipe:
     nested: Nested
     columns: frozenset[str] | None
     folder: PartsFolder | None = None
+    machine: Any = field(default_factory=lambda: current_context().machine)
 
     @property
     def schema_read(self) -> pa.Schema:
@@ -106,7 +109,7 @@ def score_part(recipe: Recipe, task: int, part: Part, advance: Advance | None = 
         return done  # of a task that is carried out again, since what it gave back was lost
     plan = recipe.open(part)
     if recipe.folder is None:
-        return _score(plan, task, advance)[0]
+        return _score(recipe, plan, task, advance)[0]
     digests = Digests(plan.digested)
     with recipe.folder.write(task, plan.output) as writer:
 
@@ -114,7 +117,7 @@ def score_part(recipe: Recipe, task: int, part: Part, advance: Advance | None = 
             digests.add(batch.rows)
             writer.add(batch.append_scores(), batch.scored)
 
-        done, totals = _score(plan, task, advance, write)
+        done, totals = _score(recipe, plan, task, advance, write)
     if any(NOT_ASKED in reason for each in totals.metrics.values() for reason in each.whole.reasons):
         return done  # without its state: what a cap left unasked is asked when the run is continued
     return recipe.folder.keep(replace(done, digests=digests.by_role, files=writer.files))
@@ -130,7 +133,7 @@ def score_frame(recipe: Recipe, task: int, batches: Iterable[pa.RecordBatch]) ->
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     source = validate_source(Source(recipe.name, schema, None, read), checked=False)
-    return _score(recipe.plan_of(source), task, None)[0]
+    return _score(recipe, recipe.plan_of(source), task, None)[0]
 
 
 def score_bucket(
@@ -142,11 +145,11 @@ def score_bucket(
 ) -> Done:
     """Join and score all rows of both sides whose ids are in one bucket."""
     source, missing, unknown = join_bucket(recipe.joined, gold, predictions, recipe.columns)
-    return replace(_score(recipe.plan_of(source), task, advance)[0], unmatched=(missing, unknown))
+    return replace(_score(recipe, recipe.plan_of(source), task, advance)[0], unmatched=(missing, unknown))
 
 
 def _score(
-    plan: Plan, task: int, advance: Advance | None, write: Callable[[Batch], None] | None = None
+    recipe: Recipe, plan: Plan, task: int, advance: Advance | None, write: Callable[[Batch], None] | None = None
 ) -> tuple[Done, Totals]:
     warned = dict[str, str]()
 
@@ -156,5 +159,6 @@ def _score(
         if advance is not None:
             advance(len(batch.rows))
 
-    totals = add_up(plan, score_batches(plan, RowCounter(None, None), warned), put)
+    with change_context(machine=recipe.machine):
+        totals = add_up(plan, score_batches(plan, RowCounter(None, None), warned), put)
     return Done(task, totals.n, totals.to_bytes(), warned), totals
