@@ -1,6 +1,6 @@
 """Values corrected by people, by simulation: how often intervals that say 95 % hold the truth, and how wide they are.
 
-`python bench/corrected.py` prints the tables of docs/explanation/statistics.md, `python bench/corrected.py openqa` that
+`python bench/corrected.py` prints the tables of docs/explanation/validation.md, `python bench/corrected.py openqa` that
 of docs/people.md: 12 systems of OpenQA-eval, judged by GPT-4. A cell such as `95.1 · 0.62` means that 95.1 % of the
 intervals hold the truth, and that they are on average 0.62 times as wide as those of the same labels alone.
 """

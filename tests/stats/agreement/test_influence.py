@@ -159,7 +159,7 @@ def test_no_agreement_on_a_rare_label_is_not_certain_either():
 
 
 def test_a_rare_label_is_held_by_its_interval():
-    """With 95 % of one label the true kappa is 0.447 (docs/explanation/statistics.md)."""
+    """With 95 % of one label the true kappa is 0.447 (docs/explanation/validation.md)."""
     random, held = np.random.default_rng(6), 0
     for _ in range(300):
         hidden = random.random(100) < 0.95

@@ -11,7 +11,7 @@ from karat.stats.agreement.accuracy import Scores, Weights
 from karat.stats.agreement.coefficient import Coefficient
 from karat.stats.agreement.distance import MOST_CATEGORIES, CodedLabels
 
-ENOUGH = 5  # rows in which raters agree on a label; by simulation: docs/explanation/statistics.md
+ENOUGH = 5  # rows in which raters agree on a label; by simulation: docs/explanation/validation.md
 
 
 def allow_for_rare_label(

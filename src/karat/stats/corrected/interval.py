@@ -16,7 +16,7 @@ from karat.stats.intervals.student import student_quantile
 from karat.stats.intervals.wilson import effective_interval
 
 ENOUGH = (
-    25  # typical deviations from which the normal approximation holds; by simulation: docs/explanation/statistics.md
+    25  # typical deviations from which the normal approximation holds; by simulation: docs/explanation/validation.md
 )
 
 

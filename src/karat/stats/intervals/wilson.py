@@ -13,7 +13,7 @@ from karat.core.metric.definition import Finish
 from karat.stats.intervals.student import student_quantile
 
 Ends: TypeAlias = tuple[float, float]  # of an interval
-PRIOR = 0.375  # unseen units at an end, where all seen are; by simulation: docs/explanation/statistics.md
+PRIOR = 0.375  # unseen units at an end, where all seen are; by simulation: docs/explanation/validation.md
 ROUNDING = 1e-9  # how far sums of floats may overstep a bound
 
 
