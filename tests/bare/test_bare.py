@@ -21,7 +21,6 @@ ROWS = [
 ]
 OF_EXTRAS = {  # arguments that need an extra, and the extra
     "-m ter": "text",
-    "-m levenshtein": "text",
     "-m token_similarity(model='a/model')": "onnx",
     "-m judge:correctness --model any": "judge",
 }

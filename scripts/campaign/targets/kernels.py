@@ -33,10 +33,13 @@ def text_maps(data: bytes) -> None:
 
 
 def text_pairs(data: bytes) -> None:
-    """Whether texts are equal or contained, and how many tokens they share."""
+    """Whether texts are equal or contained, how many tokens they share, and by how many edits they differ."""
+    from karat.metrics.text import edit_distance
     from karat.metrics.text import string_comparison as pairs
 
     _compare(pairs, ("equal", "overlap", "contains", "contains_text"), *_columns(data, 2))
+    _compare(edit_distance, ("edits", "compare_spelling"), *_columns(data, 2))
+    _compare(edit_distance, ("edits",), *_columns(data, 2), words=True)
 
 
 def sequences(data: bytes) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
-
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array, Counts, Score, Text
-from karat.core.errors import MissingExtra
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
-from karat.core.metric.rows import NOTHING, Rows, find_too_long
+from karat.core.metric.rows import NOTHING, Rows, divide, find_too_long, score_rest
+from karat.metrics.text.edit_distance import compare_spelling, edits
+from karat.metrics.text.string_comparison import equal
 from karat.text.columns import Normalizer, Tokenizer, normalise, tokenise
 
 
@@ -38,17 +37,12 @@ def wer(
     The value is that of the corpus: all edits divided by all reference words, so long texts weigh more. It exceeds 1
     where a prediction is far too long. Where the reference has no words the rate is the number of predicted words (as
     in jiwer). A row with more than 10,000,000,000 pairs of words (100,000 x 100,000) is unscored, unless both texts are
-    equal. Needs the extra `text`.
+    equal.
 
     >>> wer(["the cat sat down"], ["the cat sat"]).to_numpy().round(4)
     array([0.3333])
     """
-    predicted, expected = (
-        [tokens.split() for tokens in tokenise(normalise(column, normalize), tokenize).to_pylist()]
-        for column in (prediction, reference)
-    )
-    edits = _compare(predicted, expected, "Levenshtein", "distance", "wer", unit="words")
-    return _count(edits, np.array(list(map(len, expected))))
+    return _count(*(tokenise(normalise(column, normalize), tokenize) for column in (prediction, reference)), words=True)
 
 
 @metric(
@@ -62,18 +56,36 @@ def cer(prediction: Text, reference: Text, *, normalize: Normalizer = "none") ->
     """Character error rate: inserted, deleted and replaced characters divided by the reference's length.
 
     As `wer`, with code points in place of words. Whitespace at either end of a text does not count, within it does (as
-    in jiwer). Needs the extra `text`.
+    in jiwer).
 
     >>> cer(["Pariss"], ["Paris"]).to_pylist()
     [0.2]
     """
-    predicted, expected = (pc.utf8_trim_whitespace(normalise(column, normalize)) for column in (prediction, reference))
-    edits = _compare(predicted.to_pylist(), expected.to_pylist(), "Levenshtein", "distance", "cer")
-    return _count(edits, np.asarray(pc.utf8_length(expected)))
+    return _count(*(pc.utf8_trim_whitespace(normalise(column, normalize)) for column in (prediction, reference)))
 
 
-def _count(edits: Rows, expected: Array) -> Rows:
-    return Rows(np.column_stack([edits.statistics, expected]), edits.reasons)
+def _count(predicted: pa.Array, expected: pa.Array, *, words: bool = False) -> Rows:
+    """The edits and the length of the reference of each row; a row that is too long is unscored."""
+
+    def count(a: pa.Array, b: pa.Array) -> Array:
+        found, _, in_b = edits(a, b, words=words)
+        return np.column_stack([found, in_b])
+
+    size = _count_words if words else _count_characters
+    reasons = find_too_long(size(predicted), size(expected), "words" if words else "characters")
+    if not np.equal(reasons, NOTHING).all():
+        reasons[equal(predicted, expected) == 1] = None
+    return score_rest(reasons, (predicted, expected), count)
+
+
+def _count_words(texts: pa.Array) -> Array:
+    """How many words texts have that are joined by single spaces."""
+    words: Array = np.asarray(pc.count_substring(texts, " ")) + np.asarray(pc.not_equal(texts, ""))
+    return words
+
+
+def _count_characters(texts: pa.Array) -> Array:
+    return np.asarray(pc.utf8_length(texts))
 
 
 @metric(
@@ -83,12 +95,15 @@ def _count(edits: Rows, expected: Array) -> Rows:
 def levenshtein(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
     """1 - the edit distance of characters divided by the longer text's length.
 
-    Two empty texts score 1. Very long texts as in `wer`, by characters. Needs the extra `text`.
+    Two empty texts score 1. Very long texts as in `wer`, by characters.
 
     >>> levenshtein(["kitten", ""], ["mitten", ""]).to_numpy().round(4)
     array([0.8333, 1.    ])
     """
-    return _similarity(prediction, reference, normalize, "Levenshtein")
+    predicted, expected = (normalise(column, normalize) for column in (prediction, reference))
+    counts = _count(predicted, expected)
+    longest = np.maximum(_count_characters(predicted), _count_characters(expected))
+    return Rows(1 - divide(counts.statistics[:, :1], longest[:, None]), counts.reasons)
 
 
 @metric(
@@ -98,39 +113,10 @@ def levenshtein(prediction: Text, reference: Text, *, normalize: Normalizer = "n
 def jaro_winkler(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
     """Jaro-Winkler similarity, for short texts such as names: equal beginnings count more.
 
-    Each of up to four equal first characters has Winkler's weight of 0.1. Two empty texts score 1. Very long texts as
-    in `wer`, by characters. Needs the extra `text`.
+    Each of up to four equal first characters has Winkler's weight of 0.1, where the similarity is above 0.7 without
+    them. Two empty texts score 1.
 
     >>> jaro_winkler(["MARTHA"], ["MARHTA"]).to_numpy().round(4)
     array([0.9611])
     """
-    return _similarity(prediction, reference, normalize, "JaroWinkler")
-
-
-def _similarity(
-    prediction: Text, reference: Text, normalize: str, distance: Literal["Levenshtein", "JaroWinkler"]
-) -> Rows:
-    predicted, expected = (normalise(column, normalize).to_pylist() for column in (prediction, reference))
-    return _compare(predicted, expected, distance, "normalized_similarity", "an edit distance")
-
-
-def _compare(
-    predicted: Sequence[Any], expected: Sequence[Any], distance: str, function: str, need: str, unit: str = "characters"
-) -> Rows:
-    """A function of one of rapidfuzz's distances, for the two sequences of each row; too long ones are unscored."""
-    try:
-        from rapidfuzz import distance as distances  # noqa: PLC0415  (an extra)
-        from rapidfuzz import process  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtra("rapidfuzz", extra="text", need=need) from None
-    scorer = getattr(getattr(distances, distance), function)
-    sizes = (
-        np.array([0 if a == b else len(a) for a, b in zip(predicted, expected, strict=True)]),
-        list(map(len, expected)),
-    )
-    reasons = find_too_long(sizes[0], np.array(sizes[1]), unit)
-    chosen = np.flatnonzero(np.equal(reasons, NOTHING)).tolist()
-    compared = ([side[row] for row in chosen] for side in (predicted, expected))
-    found: Array = np.full(len(reasons), np.nan)
-    found[chosen] = process.cpdist(*compared, scorer=scorer, dtype=np.float64)
-    return Rows(found[:, None], reasons)
+    return compare_spelling(*(normalise(column, normalize) for column in (prediction, reference)))

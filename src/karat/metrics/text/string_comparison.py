@@ -38,7 +38,7 @@ def equal(a: pa.Array, b: pa.Array) -> Similarities:
     array([1., 0.])
     """
     if not COMPILED:
-        return np.array([x == y for x, y in _texts(a, b)], float)
+        return np.array([x == y for x, y in texts_of(a, b)], float)
     out = np.empty(len(a))
     kernel.equal(*parts(a), *parts(b), out)
     return out
@@ -54,7 +54,7 @@ def overlap(a: pa.Array, b: pa.Array) -> tuple[TokenCounts, TokenCounts, TokenCo
     if COMPILED:
         kernel.overlap(*parts(a), *parts(b), common, in_a, in_b)
     else:
-        for row, (x, y) in enumerate(_texts(a, b)):
+        for row, (x, y) in enumerate(texts_of(a, b)):
             common[row], in_a[row], in_b[row] = count_overlap(x, y)
     return common, in_a, in_b
 
@@ -113,13 +113,18 @@ def has_text(a: str, b: str) -> bool:
 
 def _contains(a: pa.Array, b: pa.Array, *, whole: bool) -> Similarities:
     if not COMPILED:
-        return np.array([(has_tokens if whole else has_text)(x, y) for x, y in _texts(a, b)], float)
+        return np.array([(has_tokens if whole else has_text)(x, y) for x, y in texts_of(a, b)], float)
     out = np.empty(len(a))
     kernel.contains(*parts(a), *parts(b), whole, out)
     return out
 
 
-def _texts(a: pa.Array, b: pa.Array) -> zip[tuple[str, str]]:
+def texts_of(a: pa.Array, b: pa.Array) -> zip[tuple[str, str]]:
+    """The two texts of each row, as the definitions take them: a null is the empty text.
+
+    >>> list(texts_of(pa.array(["Paris"]), pa.array([None], pa.string())))
+    [('Paris', '')]
+    """
     return zip(*([text or "" for text in column.to_pylist()] for column in (a, b)), strict=True)
 
 
