@@ -229,7 +229,7 @@ def test_a_link_to_nowhere_and_a_closed_input_are_told(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("threads", ["0", "abc"])
 def test_a_number_of_threads_that_is_none_is_refused(tmp_path, monkeypatch, threads):
-    path = put(tmp_path, "a.jsonl", '{"a": "x"}\n')
+    path = put(tmp_path, "a.jsonl", '{"a": "x"}\n{"b": 1}\n')  # rows that are not alike are read by DuckDB
     monkeypatch.setenv("KARAT_THREADS", threads)
     with pytest.raises(SpecError, match="KARAT_THREADS"):
         open_source(path)

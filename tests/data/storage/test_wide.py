@@ -37,7 +37,7 @@ def test_what_is_written_is_read_again(name, tmp_path):
 
 
 def test_without_more_memory_they_could_not_be_read(tmp_path, monkeypatch):
-    (tmp_path / "a.jsonl").write_text(json.dumps(dict.fromkeys(NAMES, 1)) + "\n")
+    (tmp_path / "a.jsonl").write_text(json.dumps(dict.fromkeys(NAMES, 1)) + '\n{"other": 1}\n')  # not as few alike rows
     monkeypatch.setattr(storage, "memory_for", lambda _: "100MB")
     with pytest.raises(DataError, match=r"memory|Memory"):
         list(open_source(tmp_path / "a.jsonl").batches())

@@ -97,7 +97,7 @@ def test_groups_of_mixed_values_are_called_as_they_are_spelled(form, tmp_path):
 
 def test_a_column_of_ids_is_no_group():
     rows = {"prediction": ["a"] * 1500, "reference": ["a"] * 1500, "id": list(range(1500))}
-    with pytest.raises(DataError, match="'id' has more than 1000 values"):
+    with pytest.raises(DataError, match="'id' has more than 1,000 values"):
         karat.score(rows, "em", by="id")
 
 

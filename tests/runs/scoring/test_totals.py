@@ -154,5 +154,5 @@ def test_a_byte_that_changed_is_found():
 def test_parts_have_no_more_groups_than_a_table():
     totals = small(topics=range(MAX_GROUPS), by="topic")
     totals.merge_bytes(small(topics=[1, 2], by="topic", first=MAX_GROUPS).to_bytes())
-    with pytest.raises(DataError, match="'topic' has more than 1000 values"):
+    with pytest.raises(DataError, match="'topic' has more than 1,000 values"):
         totals.merge_bytes(small(topics=[MAX_GROUPS], by="topic", first=2 * MAX_GROUPS).to_bytes())
