@@ -1,8 +1,8 @@
 """Extracts the final answer from a reply: readable ``str -> str | None`` definitions, each in time linear in the text.
 
-Importing this module registers them for the setting `extract` of every metric: ``boxed``, ``answer_is``,
-``last_number``, ``letter``, ``json:path``, ``regex:pattern`` and ``auto``; and those of benchmarks, for `presets` of
-`karat.metrics`: ``dollars``, ``gsm8k_strict``, ``gsm8k_flexible``, ``mmlu_cot``, ``bbh``, ``first_line``,
+Importing this module registers them for the setting `extract` of every metric: ``after_thoughts``, ``boxed``,
+``answer_is``, ``last_number``, ``letter``, ``json:path``, ``regex:pattern`` and ``auto``; and those of benchmarks, for
+`presets` of `karat.metrics`: ``dollars``, ``gsm8k_strict``, ``gsm8k_flexible``, ``mmlu_cot``, ``bbh``, ``first_line``,
 ``uncited``.
 """
 
@@ -21,6 +21,7 @@ from karat.core.metric.extract import add_extractor
 from karat.text.answers.choices import read_choice
 from karat.text.answers.expressions import NUMBER, find_expression, is_number
 from karat.text.answers.in_json import find_in_json
+from karat.text.answers.thoughts import split_thoughts
 from karat.text.columns import map_by_definition
 
 _BRACES = re.compile(r"(?P<box>\\{1,2}(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
@@ -96,14 +97,25 @@ def find_letter(text: str) -> str | None:
     return None if isinstance(index, str) else ascii_uppercase[index]
 
 
+def find_said(text: str) -> str:
+    """What a reply says after the thoughts of its model; nothing where the thoughts do not end (``after_thoughts``).
+
+    >>> find_said("<think>Sydney? No.</think> Canberra"), find_said("<think>Sydney? No, it"), find_said("Canberra")
+    ('Canberra', '', 'Canberra')
+    """
+    return split_thoughts(text)[0]
+
+
 def find_answer(text: str) -> str | None:
     r"""The first that exists: the last box, the text after "the answer is", the last number, else the reply (``auto``).
 
-    A reply that is nothing but an expression, such as `2x` or `(1, 2)`, is its answer, or what follows its last `=`.
+    Thoughts before the reply do not count. A reply that is nothing but an expression, such as `2x` or `(1, 2)`, is its
+    answer, or what follows its last `=`.
 
     >>> [find_answer(text) for text in (r"The answer is \boxed{4}", "The answer is 5.", "2 + 4 = 6", "Paris", "2x")]
     ['4', '5', '6', 'Paris', '2x']
     """
+    text = find_said(text)
     for find in (find_marked, find_expression, find_last_number):
         if (answer := find(text)) is not None and answer.strip():
             return answer
@@ -112,8 +124,8 @@ def find_answer(text: str) -> str | None:
 
 def find_marked(text: str) -> str | None:
     """The last box, else the text after "the answer is" (``auto``, in references)."""
-    boxed = find_boxed(text)
-    return boxed if boxed is not None and boxed.strip() else find_stated(text)
+    boxed = find_boxed(said := find_said(text))
+    return boxed if boxed is not None and boxed.strip() else find_stated(said)
 
 
 def choose_stated(reply: str, answer: str | None, references: list[str]) -> str | None:
@@ -129,6 +141,7 @@ def choose_answer(reply: str, answer: str | None, references: list[str]) -> str 
     >>> [choose_answer("It was built in 1889 in Paris", "1889", [reference]) for reference in ("Paris", "1,889 AD")]
     ['It was built in 1889 in Paris', '1889']
     """
+    reply = find_said(reply)
     if answer is None or not references or _is_one_of(reply, references):
         return reply.strip() or None if references else answer
     expected = answer != find_last_number(reply) or any(is_number(find_marked(each) or each) for each in references)
@@ -253,6 +266,7 @@ BY_BENCHMARK = {
 
 add_extractor("boxed", _each(find_boxed))
 add_extractor("answer_is", _each(find_stated), choose=choose_stated)
+add_extractor("after_thoughts", _each(find_said), gold=False)
 add_extractor("last_number", _each(find_last_number))
 add_extractor("letter", _each(find_letter))
 add_extractor("auto", _each(find_answer), gold=_each(find_marked), choose=choose_answer)

@@ -54,6 +54,16 @@ def test_any_text_is_equal_to_itself(text):
         assert token_f1([text], ["other", text][1:], extract=how).to_pylist() == [1]
 
 
+@pytest.mark.parametrize("how", ["after_thoughts", "auto"])
+def test_thoughts_before_a_reply_do_not_count(how):
+    replies = [
+        "<think>Sydney? The answer is no.</think>\nCanberra",
+        "It is \\boxed{no}.</think>Canberra",
+        "<think>Canberra",
+    ]
+    assert exact_match([*replies, "Canberra"], ["Canberra"] * 4, extract=how).to_pylist() == [1, 1, None, 1]
+
+
 def test_the_last_number_is_the_answer_where_a_number_is_expected():
     pytest.importorskip("sympy")
     replies = [

@@ -18,8 +18,8 @@ from karat.judges.replies.forms import Verdict
 from karat.judges.replies.json5 import object_end, to_json
 from karat.judges.replies.mend import REASONS, find_choice, mend
 from karat.judges.replies.parser import ReplyError, check, decode, read_reply
-from karat.judges.replies.thoughts import split_thoughts
 from karat.models.request import CUT_OFF, NOTHING, REFUSED, Reply
+from karat.text.answers.thoughts import split_thoughts
 
 ReplyMode: TypeAlias = Literal["mend", "strict"]
 
