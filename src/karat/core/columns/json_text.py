@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
@@ -11,10 +12,55 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from karat.core.columns.arrow import is_list, is_text
-from karat.core.columns.python_values import read_rows, to_python
+from karat.core.columns.python_values import read_rows, to_python, to_text
 
 RAW = pa.json_(pa.string())
 """The type of a column of JSON text, spelled exactly as in its file."""
+ITEMS, AS_TEXT = "[*]", "::text"
+"""The parts of a path that lead to all items of a list, and to what is there as one text."""
+STEP = re.compile(r"\[(?:(?P<all>\*)|(?P<number>-?[0-9]{1,18})|(?P<key>[^][=]+)=(?P<value>[^][]*))\]\.?")
+"""A step into a list: all items, the number of one, or the first in which a key has a value."""
+
+
+def after_key(path: str, key: str) -> str | None:
+    """What follows a key at the start of a path: empty at its end, None where the path starts with another key.
+
+    >>> after_key("meta.gold[0]", "meta"), after_key("meta[0]", "meta"), after_key("meta", "meta"), after_key("ab", "a")
+    ('gold[0]', '[0]', '', None)
+    """
+    rest = path[len(key) :]
+    if not path.startswith(key) or (rest[:1] not in ("", ".", "[") and rest != AS_TEXT):
+        return None
+    return rest.removeprefix(".")
+
+
+def value_at(value: Any, path: str) -> Any:
+    """The value at a path in Python's dicts and lists, None where there is none; `docs/how-to/data.md` has the steps.
+
+    >>> reply = {"choices": [{"role": "user", "text": "a"}, {"role": "model", "text": "b"}], "model.id": 7}
+    >>> [value_at(reply, path) for path in ("choices[-1].text", "choices[role=user].text", "model.id", "choices.text")]
+    ['b', 'a', 7, None]
+    >>> value_at(reply, "choices[*].text")
+    ['a', 'b']
+    """
+    if isinstance(value, Mapping):
+        if path in value:
+            return value[path]
+        inside = (value_at(each, rest) for key, each in value.items() if (rest := after_key(path, str(key))))
+        return next((each for each in inside if each is not None), None)
+    step = STEP.match(path) if isinstance(value, list) else None
+    if step is None:
+        return None
+    rest = path[step.end() :]
+    if step["key"]:
+        value = [each for each in value if to_text(value_at(each, step["key"])) == step["value"]][:1]
+    elif step["number"]:
+        at = int(step["number"]) + (len(value) if step["number"].startswith("-") else 0)
+        value = value[at : at + 1] if at >= 0 else []
+    found = [value_at(each, rest) if rest else each for each in value]
+    if not step["all"]:
+        return found[0] if found else None
+    return [item for each in found for item in each or ()] if ITEMS in rest else found
 
 
 def cast_json(column: pa.Array) -> pa.Array | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from karat.core.columns.json_text import value_at
 from karat.core.errors import DataError, RowError
 from karat.data.formats.frames import is_by_column, is_by_query, open_frame
 from karat.data.formats.json import open_json_rows
@@ -99,13 +100,11 @@ def _places() -> dict[str, str]:
 
 def _rows_at(document: Any, path: str) -> list[dict[str, Any]]:
     """The rows at a path in a document: a list of objects, or the rows of all members (`*`); [] if there are none."""
-    for key in path.split("."):
-        if not isinstance(document, dict):
-            return []
-        lists = (each for each in document.values() if isinstance(each, list))
-        document = list(chain.from_iterable(lists)) if key == "*" else document.get(key)
-    is_rows = isinstance(document, list) and document and all(isinstance(row, dict) for row in document)
-    return document if is_rows else []
+    found = value_at(document, path.removesuffix(".*"))
+    if path.endswith(".*") and isinstance(found, dict):
+        found = list(chain.from_iterable(each for each in found.values() if isinstance(each, list)))
+    is_rows = isinstance(found, list) and all(isinstance(row, dict) for row in found)
+    return found if is_rows else []
 
 
 def _read_object(document: Any, name: str, role: str) -> Source:

@@ -12,11 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.json_text import STEP, after_key
 from karat.data.json.members import extract_paths, unquote
 from karat.data.json.raw import extract_items, extract_members, from_python
-
-STEP = re.compile(r"\[(?:(?P<all>\*)|(?P<number>-?[0-9]{1,18})|(?P<key>[^][=]+)=(?P<value>[^][]*))\]\.?")
-"""A step into a list: all items, the number of one, or the first in which a key has a value."""
 
 
 def read_json(texts: pa.Array, path: str, *, is_json: bool) -> pa.Array:
@@ -88,9 +86,9 @@ def _extract_text(text: str, path: str) -> str | None:
         again = from_python(text) if text.startswith("{") else None
         return None if again is None or again == text else _extract_text(again, path)
     for key, value in members.items():
-        if key == path:
+        if (rest := after_key(path, key)) == "":
             return None if value == "null" else value
-        if path.startswith(f"{key}.") and (inside := _extract_text(value, path[len(key) + 1 :])) is not None:
+        if rest and (inside := _extract_text(value, rest)) is not None:
             return inside
     return None
 

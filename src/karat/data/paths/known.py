@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -13,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_text
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import RAW, value_at
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError
 from karat.data.paths.json_text import parse_cell
@@ -210,22 +208,11 @@ def _inside(where: str, role: str, path: str, values: list[Any], depth: int = 0)
         raise UnmappedRoleError(
             f"{where}: column {path!r} ({role}) holds objects with the keys {shown:.200}", role, *ways
         )
-    below = [_lead(value, chosen) for value in values]
+    below = [value_at(value, chosen) for value in values]
     return _inside(where, role, f"{path}.{chosen}", [each for each in below if each is not None], depth + 1)
 
 
 def _known(values: list[Any], keys: list[str]) -> Iterator[str]:
     """The paths that may hold the text of objects, the most certain first."""
-    yield from (path for path in (*_MESSAGES, *_CONTENTS) if any(_lead(value, path) is not None for value in values))
+    yield from (path for path in (*_MESSAGES, *_CONTENTS) if any(value_at(value, path) is not None for value in values))
     yield from keys if len(keys) == 1 else ()
-
-
-def _lead(value: Any, path: str) -> Any:
-    """The value at a path in an object, None if there is none."""
-    if path in value:
-        return value[path]
-    with suppress(KeyError, IndexError, TypeError):
-        for key, number in re.findall(r"([^.[\]]+)|\[(-?\d+)\]", path):
-            value = value[int(number)] if number else value[key]
-        return value
-    return None

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import from_numpy, is_text, plain_lists
+from karat.core.columns.json_text import AS_TEXT, ITEMS
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import to_python
 from karat.core.errors import RowError
@@ -28,7 +29,6 @@ from karat.data.source import Source
 
 _SELDOM, _FEW = 0.1, 10
 """The share of lists among texts that may be texts, and how few lists in later rows may be."""
-ITEMS, AS_TEXT = "[*]", "::text"
 _QUOTED = re.compile(r"""\s*\[\s*["'].*["']\s*\]\s*""", re.DOTALL)
 _JSON = r"""(?s)^\s*(?:\[.*["'\[{].*\]|\{\s*".*\})\s*$"""
 """What a JSON object looks like, or a list that holds more than numbers, also as Python's `repr`."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, whole_offsets
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import AS_TEXT, RAW, STEP, after_key
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError
 from karat.data.json.members import unquote
@@ -26,10 +26,9 @@ from karat.data.json.values import (
     value_schema,
     value_type,
 )
-from karat.data.paths.json_text import STEP, read_json
+from karat.data.paths.json_text import read_json
 from karat.data.source import Source
 
-_AS_TEXT = "::text"
 _EITHER = re.compile(r"\|(?![^\[]*\])")
 
 
@@ -90,7 +89,7 @@ def _read_field(
     batch: pa.RecordBatch, names: Sequence[str], read_values_of: Callable[[str], pa.Array], field: pa.Field
 ) -> pa.Array:
     """The column at a path, as it is spelled where it is JSON text."""
-    spelled = field.type == RAW or "|" in field.name or field.name.endswith(_AS_TEXT)
+    spelled = field.type == RAW or "|" in field.name or field.name.endswith(AS_TEXT)
     column = _find_path(field.name, names, batch.column if spelled else read_values_of)
     if column is None:
         return pa.nulls(len(batch), field.type)
@@ -110,7 +109,7 @@ def check_paths(source: Source, paths: Iterable[str]) -> None:
     """Raise `ColumnError` for a path into a column of the source that leads nowhere in any row."""
     for path in paths:
         for name in source.schema.names if path not in source.schema.names else ():
-            if _rest(path, name):
+            if after_key(path, name):
                 kind = value_type(source.schema.field(name))
                 hint = f"; an item of a list is {name}[0], all are {name}[*]" if is_list(kind) else ""
                 held = "JSON" if kind == RAW else kind
@@ -154,7 +153,7 @@ def _find_path(path: str, names: Sequence[str], read: Callable[[str], pa.Array])
         return _fill([column for each in either if (column := _find_path(each, names, read)) is not None])
     if path in names:
         return read(path)
-    holders = [(name, rest) for name in names if (rest := _rest(path, name))]
+    holders = [(name, rest) for name in names if (rest := after_key(path, name))]
     inside = (_descend(read(name), rest) for name, rest in sorted(holders, key=lambda each: -len(each[0])))
     return next((found for found in inside if found is not None), None)
 
@@ -182,19 +181,12 @@ def _fill(columns: list[pa.Array]) -> pa.Array | None:
     return pc.coalesce(*storage).cast(kind) if storage else None
 
 
-def _rest(path: str, key: str) -> str | None:
-    """What follows a key at the start of a path: empty at its end, None where the path starts with another key."""
-    if not path.startswith(key) or (path[len(key) :][:1] not in ("", ".", "[") and path != f"{key}{_AS_TEXT}"):
-        return None
-    return path[len(key) :].removeprefix(".")
-
-
 def _descend(column: pa.Array, path: str) -> pa.Array | None:
     """The values at a path inside a column of objects, lists, or JSON text; None if its type has no such place."""
     if not path:
         return column
-    if path.endswith(_AS_TEXT):
-        inside = _descend(column, path.removesuffix(_AS_TEXT))
+    if path.endswith(AS_TEXT):
+        inside = _descend(column, path.removesuffix(AS_TEXT))
         if inside is None or (pa.types.is_nested(inside.type) and inside.type != RAW):
             return None
         return unquote(inside.storage) if inside.type == RAW else inside.cast(pa.string())
@@ -202,7 +194,7 @@ def _descend(column: pa.Array, path: str) -> pa.Array | None:
         texts = column.storage if column.type == RAW else column.cast(pa.string())
         return read_json(texts, path, is_json=column.type == RAW).cast(RAW)
     if pa.types.is_struct(column.type):
-        fields = ((at, _rest(path, field.name)) for at, field in enumerate(column.type))
+        fields = ((at, after_key(path, field.name)) for at, field in enumerate(column.type))
         inside = (_descend(pc.struct_field(column, [at]), rest) for at, rest in fields if rest is not None)
         return next((found for found in inside if found is not None), None)
     if is_list(column.type) and (step := STEP.match(path)):

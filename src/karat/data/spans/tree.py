@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_text
-from karat.core.columns.json_text import RAW
+from karat.core.columns.json_text import RAW, after_key
 from karat.data.json.members import extract_paths
 from karat.data.json.raw import from_python
 from karat.data.storage.duckdb import literal
@@ -154,9 +154,7 @@ def _below(prefix: str, path: str) -> str | None:
     >>> _below("attributes.llm", "attributes.llm.input_messages"), _below("a", "a"), _below("a", "ab")
     ('input_messages', '', None)
     """
-    if not prefix or path == prefix:
-        return path[len(prefix) :]
-    return path[len(prefix) + 1 :] if path.startswith(f"{prefix}.") else None
+    return after_key(path, prefix) if prefix else path
 
 
 def _is_text(column: pa.Array) -> bool:

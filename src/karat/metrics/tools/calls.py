@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.conversations import Message, ToolCall, UnreadableConversation, conversations, replies
+from karat.core.columns.json_text import value_at
 from karat.core.columns.kinds import TEXT
 from karat.core.errors import SpecError
 from karat.core.metric.definition import Definition
@@ -151,7 +152,7 @@ class CallComparison:
             return 0.0
         mine, theirs = call.arguments, expected.arguments
         if isinstance(how, list | tuple):
-            scores = [float(_at(mine, path) == _at(theirs, path)) for path in how]
+            scores = [float(value_at(mine, path) == value_at(theirs, path)) for path in how]
         elif how == "exact" and not self.partial and not self.by_argument:
             return float(mine == theirs)
         else:
@@ -183,13 +184,6 @@ def _names(call: ToolCall) -> set[str]:
 
 def _spell_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
-def _at(arguments: Any, path: str) -> Any:
-    """The value at keys joined by dots; None where there is none."""
-    for key in path.split("."):
-        arguments = arguments.get(key) if isinstance(arguments, Mapping) else None
-    return arguments
 
 
 def pairs(

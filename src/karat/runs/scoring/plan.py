@@ -13,6 +13,7 @@ import pyarrow as pa
 import karat.judges
 import karat.metrics  # noqa: F401  (importing these two registers the names of metrics)
 from karat.core.columns.arrow import is_text
+from karat.core.columns.json_text import AS_TEXT, ITEMS
 from karat.core.columns.kinds import TEXT, TEXTS, Array, Kind
 from karat.core.errors import ColumnError, RowError
 from karat.core.metric.metric import Metric
@@ -24,7 +25,7 @@ from karat.data.join.join import Joined
 from karat.data.json.values import forget_values, read_values
 from karat.data.paths.apart import check_one_system, is_log_of_several
 from karat.data.paths.known import find_empty, find_inside, find_layout_paths, find_text_files
-from karat.data.paths.listed import AS_TEXT, ITEMS, describe_lists, find_listed, read_references
+from karat.data.paths.listed import describe_lists, find_listed, read_references
 from karat.data.paths.nested import add_nested, check_paths, find_nested
 from karat.data.roles import map_columns
 from karat.data.source import Source

@@ -6,15 +6,17 @@ import json
 import re
 from typing import Any
 
+from karat.core.columns.json_text import value_at
+
 _FENCE = re.compile(r"^[ \t]*```[ \t]*\w*[ \t]*\r?$", re.MULTILINE)
 
 
 def find_in_json(text: str, path: str) -> str | None:
-    """The value at a dotted path of a reply that is JSON, or of the last fenced block in it (``json:path``).
+    """The value at a path of a reply that is JSON, or of the last fenced block in it (``json:path``).
 
     Text is returned as it is, a number as it is spelled, a list or object as JSON; null and a missing value are None.
 
-    >>> find_in_json('{"answer": {"value": 1.10}}', "answer.value"), find_in_json('[{"a": [1, 2]}]', "0.a")
+    >>> find_in_json('{"answer": {"value": 1.10}}', "answer.value"), find_in_json('[{"a": [1, 2]}]', "[0].a")
     ('1.10', '[1, 2]')
     """
     for document in (text, _last_fenced(text)):
@@ -22,8 +24,7 @@ def find_in_json(text: str, path: str) -> str | None:
             value = json.loads(document, parse_float=_Spelled, parse_int=_Spelled)
         except (ValueError, RecursionError):
             continue
-        for key in path.split("."):
-            value = _step(value, key)
+        value = value_at(value, path)
         return value if value is None or isinstance(value, str) else _dump(value)
     return None
 
@@ -37,14 +38,6 @@ class _Spelled(str):
     """A number with the spelling that it has in a JSON text."""
 
     __slots__ = ()
-
-
-def _step(value: Any, key: str) -> Any:
-    if isinstance(value, dict):
-        return value.get(key)
-    if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-        return value[int(key)]
-    return None
 
 
 def _dump(value: Any) -> str:
