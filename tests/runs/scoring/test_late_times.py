@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
@@ -242,26 +241,6 @@ def test_times_that_python_has_stay_what_they_are(unit):
     assert to_python(pa.array([time(1, 2, 3)])) == [time(1, 2, 3)]
     assert to_python(pa.array([date(1, 1, 1)])) == [date(1, 1, 1)]
     assert to_python(pa.array([timedelta(1)], pa.duration(unit))) == [timedelta(1)]
-
-
-def test_late_times_are_those_of_numpy(late):
-    if not (pa.types.is_timestamp(late.type) or pa.types.is_date(late.type)):
-        pytest.skip("a time of a day, or a duration")
-    unit = "D" if late.type == pa.date32() else "ms" if late.type == pa.date64() else late.type.unit
-    in_day = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}[unit]
-    numbers = late.view(pa.int32() if late.type.bit_width == 32 else pa.int64()).to_pylist()
-    for number, text in zip(numbers, spell_times(late).to_pylist(), strict=True):
-        day, wanted = np.datetime64(number // in_day, "D"), np.datetime64(number, unit)
-        if np.isnat(wanted) or (getattr(late.type, "tz", None) and abs(number // in_day) < 11_000_000):
-            continue
-        shown = np.datetime_as_string(day if pa.types.is_date(late.type) else wanted)
-        assert in_parts(text.removesuffix("Z").removesuffix("+00:00").replace(" ", "T")) == in_parts(shown)
-
-
-def in_parts(shown):
-    """What comes before the fraction of a second, and that; without zeros at both ends, which not all tools write."""
-    whole, _, fraction = str(shown).partition(".")
-    return re.sub(r"^(-?)0*", r"\1", whole.removeprefix("+")), fraction.rstrip("0")
 
 
 def test_different_times_have_different_names(late):

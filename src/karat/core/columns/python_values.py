@@ -29,7 +29,7 @@ def to_python(column: pa.Array | pa.ChunkedArray, read_json: Callable[[str], Any
     `read_json` reads a cell of JSON text, which stays text by default.
 
     >>> to_python(pa.array([[0, 2**40], None]).cast(pa.list_(pa.timestamp("s"))))
-    [[datetime.datetime(1970, 1, 1, 0, 0), '36812-02-20 00:36:16'], None]
+    [[datetime.datetime(1970, 1, 1, 0, 0), '1099511627776 s'], None]
     """
     if isinstance(column.type, pa.JsonType):
         return [cell if cell is None else read_json(cell) for cell in column.to_pylist()]
@@ -161,11 +161,11 @@ def _in_day(kind: pa.DataType) -> int:
 def spell_times(column: pa.Array) -> pa.Array:
     """Times as the text that Python prints, where it can hold them.
 
-    Others have the same form: nine digits for nanoseconds, years as in ISO 8601, UTC where their zone's rules are
-    unknown. What is no time of a day, and durations that Python lacks, have their number and unit.
+    Others have the same form: nine digits for nanoseconds, years up to 32767, UTC where their zone's rules are
+    unknown. Later times, what is no time of a day, and durations that Python lacks, have their number and unit.
 
     >>> spell_times(pa.array([1, 2**62]).cast(pa.timestamp("ms", "UTC"))).to_pylist()
-    ['1970-01-01 00:00:00.001000+00:00', '146140482-04-24 15:36:27.904000+00:00']
+    ['1970-01-01 00:00:00.001000+00:00', '4611686018427387904 ms']
     >>> spell_times(pa.array([90, 2**62]).cast(pa.duration("s"))).to_pylist()
     ['0:01:30', '4611686018427387904 s']
     """
@@ -178,10 +178,10 @@ def spell_times(column: pa.Array) -> pa.Array:
 
 
 def time_texts(column: pa.Array) -> pa.Array:
-    """Times, or durations, as `column.cast(pa.string())` writes them; also times that Arrow cannot write.
+    """Times, or durations, as `column.cast(pa.string())` writes them; those that it cannot write as number and unit.
 
     >>> time_texts(pa.array([1, 2**40]).cast(pa.timestamp("s", "Europe/Berlin"))).to_pylist()
-    ['1970-01-01 01:00:01+0100', '36812-02-20 00:36:16Z']
+    ['1970-01-01 01:00:01+0100', '1099511627776 s']
     """
     kind, texts = column.type, column.cast(pa.string())
     if pt.is_duration(kind):
@@ -189,7 +189,7 @@ def time_texts(column: pa.Array) -> pa.Array:
     if not (late := are_late(column)).any():
         return texts
     numbers = column.view(_integer(kind)).filter(pa.array(late)).to_pylist()
-    return pc.replace_with_mask(texts, pa.array(late), pa.array([_spell_late(v, kind) for v in numbers], pa.string()))
+    return pc.replace_with_mask(texts, pa.array(late), pa.array([f"{v} {_unit(kind)}" for v in numbers], pa.string()))
 
 
 def are_late(column: pa.Array) -> np.ndarray[Any, Any]:
@@ -198,17 +198,6 @@ def are_late(column: pa.Array) -> np.ndarray[Any, Any]:
     days = pc.fill_null(column.view(_integer(kind)).cast(pa.int64()), 0).to_numpy() // _in_day(kind)
     late: np.ndarray[Any, Any] = days != 0 if pt.is_time(kind) else np.abs(days) > _KNOWN_DAYS
     return late
-
-
-def _spell_late(number: int, kind: pa.DataType) -> str:
-    """A time that Arrow does not spell."""
-    unit = _unit(kind)
-    late = np.array(number, f"datetime64[{unit}]")[()]
-    if pt.is_time(kind) or np.isnat(late):
-        return f"{number} {unit}"
-    if pt.is_date(kind):  # NumPy 2.5 converts no times near the ends of its range
-        return str(np.datetime64(number // _in_day(kind), "D"))
-    return str(late).replace("T", " ") + ("Z" if pt.is_timestamp(kind) and kind.tz else "")
 
 
 def _trim(time: re.Match[str]) -> str:
