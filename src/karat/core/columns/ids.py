@@ -76,7 +76,7 @@ def cast_ids(column: pa.Array) -> pa.Array | None:
     if _is_canonical(column.type.value_type) and plain_lists(column) is column:
         return column
     column, values, offsets = _opened(column)
-    ids = _pairs(values)[0] if _pair_names(values.type) else _spelled(values)
+    ids = _pairs(values)[0] if _pair_names(values.type) else spell_values(values)
     return keep_nulls(pa.LargeListArray.from_arrays(offsets, ids), column)
 
 
@@ -89,13 +89,13 @@ def cast_graded(column: pa.Array) -> pa.Array | None:
         if _is_canonical(kind.key_type) and pt.is_float64(kind.item_type):
             return column
         column, entries, offsets = _opened(column)
-        return _graded(offsets, _spelled(entries.field(0)), entries.field(1), column)
+        return _graded(offsets, spell_values(entries.field(0)), entries.field(1), column)
     if is_list(kind) and _pair_names(kind.value_type):
         column, values, offsets = _opened(column)
         return _graded(offsets, *_pairs(values), column)
     if is_list(kind) or pt.is_null(kind):
         return cast_ids(column)
-    return keep_nulls(lists_of_one(_spelled(column)), column)
+    return keep_nulls(lists_of_one(spell_values(column)), column)
 
 
 def read_ids(rows: Iterable[Any], place: Callable[[int], str] | None = None) -> pa.Array:
@@ -177,13 +177,17 @@ def _is_canonical(kind: pa.DataType) -> bool:
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_int64(kind))
 
 
-def _spelled(values: pa.Array) -> pa.Array:
-    """Values of any type as int64, string or large_string, so that equal ids have equal values."""
+def spell_values(values: pa.Array) -> pa.Array:
+    """Values of any type, or of JSON text, as int64, string or large_string, so that equal ids have equal values.
+
+    >>> spell_values(pa.array(['"7"', "7.0", '"007"']).cast(pa.json_())).to_pylist()
+    ['7', '7', '007']
+    """
     kind = values.type
     if _is_canonical(kind):
         return values
     if pt.is_dictionary(kind):
-        return _spelled(values.dictionary).take(values.indices)
+        return spell_values(values.dictionary).take(values.indices)
     if is_text(kind):
         return values.cast(pa.large_string())
     if pt.is_null(kind):
@@ -198,7 +202,7 @@ def _spelled(values: pa.Array) -> pa.Array:
             return pc.if_else(pc.is_nan(values), None, values).cast(pa.int64())
     except pa.ArrowInvalid:  # beyond 64 bits, or with a fraction
         pass
-    return _ids_of(to_python(values))
+    return _ids_of(to_python(values, json.loads))
 
 
 def _opened(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -227,7 +231,7 @@ def _pair_names(kind: pa.DataType) -> tuple[str, str] | None:
 def _pairs(values: pa.StructArray) -> tuple[pa.Array, pa.Array]:
     fields = [values.type.get_field_index(name) for name in _pair_names(values.type) or ()]
     ids, grades = pc.struct_field(values, fields[0]), pc.struct_field(values, fields[1])
-    return _spelled(ids), grades
+    return spell_values(ids), grades
 
 
 def _graded(offsets: pa.Array, ids: pa.Array, grades: pa.Array, column: pa.Array) -> pa.Array | None:

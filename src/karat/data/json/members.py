@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.json_text import RAW
 from karat.data.json.raw import extract_members
 
 try:
@@ -54,6 +55,11 @@ def unquote(values: pa.Array) -> pa.Array:
     for row, text in zip(escaped, values.take(pa.array(escaped)).to_pylist(), strict=True):
         cells[row] = json.loads(text)
     return pa.array(cells, pa.string())
+
+
+def to_texts(column: pa.Array) -> pa.Array:
+    """A column of JSON text (`unquote`), or of other plain values, as text."""
+    return unquote(column.storage) if column.type == RAW else column.cast(pa.string())
 
 
 def extract_paths(values: pa.Array, paths: Sequence[str]) -> dict[str, pa.Array] | None:

@@ -16,7 +16,7 @@ from karat.core.columns.arrow import is_list, is_text, keep_nulls, plain_lists, 
 from karat.core.columns.json_text import AS_TEXT, RAW, STEP, after_key
 from karat.core.columns.kinds import Array
 from karat.core.errors import ColumnError
-from karat.data.json.members import unquote
+from karat.data.json.members import to_texts, unquote
 from karat.data.json.raw import extract_items
 from karat.data.json.values import (
     as_json,
@@ -97,7 +97,7 @@ def _read_field(
         return to_json_text(column)
     if column.type == RAW:
         is_plain = is_text(field.type)
-        column = unquote(column.storage) if is_plain else read_values(column, as_json(field.name, field.type))
+        column = to_texts(column) if is_plain else read_values(column, as_json(field.name, field.type))
     return column.cast(field.type)
 
 
@@ -175,7 +175,7 @@ def find_filling(source: Source, paths: Sequence[str]) -> list[str]:
 def _fill(columns: list[pa.Array]) -> pa.Array | None:
     """The first value of each row that is not null; as text where the columns have several types."""
     if len({column.type for column in columns}) > 1:
-        columns = [unquote(each.storage) if each.type == RAW else each.cast(pa.string()) for each in columns]
+        columns = list(map(to_texts, columns))
     kind = columns[0].type if columns else None
     storage = [each.storage for each in columns] if kind == RAW else columns
     return pc.coalesce(*storage).cast(kind) if storage else None
@@ -189,7 +189,7 @@ def _descend(column: pa.Array, path: str) -> pa.Array | None:
         inside = _descend(column, path.removesuffix(AS_TEXT))
         if inside is None or (pa.types.is_nested(inside.type) and inside.type != RAW):
             return None
-        return unquote(inside.storage) if inside.type == RAW else inside.cast(pa.string())
+        return to_texts(inside)
     if column.type == RAW or is_text(column.type):
         texts = column.storage if column.type == RAW else column.cast(pa.string())
         return read_json(texts, path, is_json=column.type == RAW).cast(RAW)
@@ -218,10 +218,9 @@ def _choose(lists: pa.Array, bounds: Array, step: re.Match[str]) -> Array | None
     keys = _descend(lists.values, step["key"])
     if keys is None or pa.types.is_nested(keys.type):
         return None
-    texts = unquote(keys.storage) if keys.type == RAW else keys.cast(pa.string())
-    found = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(texts, step["value"]), False)))
+    found = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(to_texts(keys), step["value"]), False)))
     after = np.searchsorted(found, bounds[:-1])
-    return np.append(found, len(texts))[after]
+    return np.append(found, len(keys))[after]
 
 
 def _lists(bounds: Array, values: pa.Array, path: str) -> pa.Array:

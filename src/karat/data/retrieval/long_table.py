@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from karat.core.columns.ids import DOCUMENT_IDS, GRADES, QUERY_IDS, spell_id
+from karat.core.columns.ids import DOCUMENT_IDS, GRADES, QUERY_IDS, spell_values
 from karat.core.columns.json_text import RAW, decode_text
-from karat.core.columns.python_values import to_python
 from karat.core.columns.subtopics import SUBTOPICS
 from karat.core.errors import ColumnError, RowError
 from karat.data.json.values import read_values, value_type
@@ -73,7 +71,7 @@ def read_long(source: Source, columns: Columns) -> Iterator[pa.RecordBatch]:
     numbers = source.schema.field(columns.value)
     for batch in source.batches():
         where = f"{source.name}, row "
-        query, document, *subtopic = (_spell(batch.column(name)) for name in texts)
+        query, document, *subtopic = (spell_values(batch.column(name)).cast(pa.string()) for name in texts)
         value = _numbers(read_values(batch.column(columns.value), numbers), columns.value, where, done)
         for wrong, text in (
             (pc.equal(pc.fill_null(query, ""), ""), f"expected a query in column {columns.query!r}, found none"),
@@ -92,7 +90,7 @@ def _find_subtopic(source: Source) -> str | None:
     if name is None or singular(name) != "iteration":
         return name
     first = next(source.batches([name]), None)
-    return name if first is not None and len(_spell(first.column(name)).unique()) > 1 else None
+    return name if first is not None and len(spell_values(first.column(name)).unique()) > 1 else None
 
 
 def _find(schema: pa.Schema, names: Sequence[str]) -> str | None:
@@ -106,15 +104,6 @@ def _has_lists(schema: pa.Schema, side: Side) -> bool:
     role = "retrieved" if side == "prediction" else "relevant"
     kinds = (value_type(field) for field in schema if matches_role(role, field.name))
     return any(pt.is_nested(kind) or kind == RAW for kind in kinds)
-
-
-def _spell(ids: pa.Array) -> pa.Array:
-    kind = ids.type
-    if pt.is_dictionary(kind):
-        return _spell(ids.dictionary).take(ids.indices)
-    if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_integer(kind):
-        return ids.cast(pa.string())
-    return pa.array(map(spell_id, to_python(ids, json.loads)), pa.string())
 
 
 def _numbers(column: pa.Array, name: str, where: str, done: int) -> pa.Array:
