@@ -27,12 +27,11 @@ def answer_compared(compared: Compared) -> dict[str, Any]:
     return {"compared": compared.as_dict(), "display": display, "labels_note": None}
 
 
-def answer_ranked(ranked: Ranked, *, pairs: bool = True) -> dict[str, Any]:
-    """Systems in their order, what each ranking says in words, and every pair of them."""
-    found = ranked.as_dict()
-    if not pairs:
-        found["rankings"] = [{**each, "pairs": []} for each in found["rankings"]]
-    return {"ranked": found, "sentences": [[each.metric, describe_best(each)] for each in ranked.rankings]}
+def answer_ranked(ranked: Ranked) -> dict[str, Any]:
+    """Systems in their order, what each ranking says in words, and each pair's p as tables spell it."""
+    shown = [[spell_p(pair.p_adjusted) for pair in each.pairs] for each in ranked.rankings]
+    sentences = [[each.metric, describe_best(each)] for each in ranked.rankings]
+    return {"ranked": ranked.as_dict(), "sentences": sentences, "p_shown": shown}
 
 
 def describe_best(ranking: Ranking) -> str:

@@ -84,7 +84,7 @@ def test_filters_keep_the_rows_that_the_figures_say(browser, report):
     sizes = [row["answers"][1]["differences"][1] for row in rows]
     assert narrow(browser, size) == f"{sum(each is not None and abs(each) >= 0.6 for each in sizes)} of 500 rows"
     assert narrow(browser) == "500 rows"
-    assert gained[[row["id"] for row in rows].index(first_id(browser))] < 0  # the largest loss first
+    assert abs(gained[[row["id"] for row in rows].index(first_id(browser))]) == 1  # the largest difference first
     choose(browser, "order", "1")  # the size of the difference
     browser.until("location.hash.includes('size')")
     assert compared.findings[0].sentence in browser.text("#compare").replace("\xa0", " ")
@@ -197,7 +197,8 @@ def test_many_systems_are_ranked_and_two_stand_side_by_side(browser, tmp_path):
     browser.until(IDLE)
     assert browser.text(".standfirst").startswith("exact_match: AB has the best value")
     best = karat.rank(*results).rankings[0].systems[0]
-    assert browser.texts("section tbody tr th")[0] == best.system == "AB"
+    assert browser.texts("table.leaderboard tbody th")[0] == best.system == "AB"
+    assert browser.run("return document.querySelectorAll('[aria-label^=Pairs] tbody tr').length") == 28 * 27 / 2
     assert browser.texts("table.rows thead th")[1:] == ["A A", "B B", "B − A"]
     choose(browser, "other", "27")
     browser.until("document.querySelectorAll('table.rows thead th')[2].innerText === 'AB AB'")

@@ -18,6 +18,7 @@ from karat.viewer.rows.display import show_rows, show_text
 from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
 from karat.viewer.rows.filters import filter_rows, sort_rows
+from karat.viewer.rows.score_curves import draw_curves
 from karat.viewer.rows.table import match_rows
 
 N = 40
@@ -56,6 +57,25 @@ def rows(table):
 def gain(pair):
     scores = [row["token_f1"] for row in pair]
     return None if None in scores else scores[1] - scores[0]
+
+
+def test_scores_are_drawn_by_lengths_by_columns_and_by_other_scores(table, rows):
+    scored = [each for each in rows if each[1]["token_f1"] is not None]
+    for across, number in (
+        ("weight", lambda row: row["weight"]),
+        ("length", lambda row: len(row["prediction"])),
+        ("exact_match", lambda row: row["exact_match"]),
+    ):
+        first, second = draw_curves(table, "token_f1", across)
+        assert first["system"] == "a"
+        (whole,) = second["whole"]
+        assert whole["number"] == pytest.approx(np.mean([number(row) for _, row in scored]))
+        assert whole["score"]["value"] == pytest.approx(np.mean([row["token_f1"] for _, row in scored]))
+        assert sum(each["score"]["n"] for each in second["parts"]) == len(scored)
+    with pytest.raises(SpecError, match=r"no column 'wieght'; did you mean 'weight'"):
+        draw_curves(table, "token_f1", "wieght")
+    with pytest.raises(SpecError, match="'topic' holds no numbers"):
+        draw_curves(table, "token_f1", "topic")
 
 
 def kept(table, *conditions):

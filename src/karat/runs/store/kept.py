@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from karat.core.errors import DataError, did_you_mean
 from karat.data.json.objects import JsonObject, Printed
@@ -45,8 +45,9 @@ class KeptRun(JsonObject):
     values: Mapping[str, float | None] = field(default_factory=dict)
     problem: str = ""
     metrics: tuple[ScoredMetric, ...] = field(default=(), repr=False)  # from its manifest
+    models: Mapping[str, Any] | None = field(default=None, repr=False)  # what it has used of them, so far
 
-    printed: ClassVar = Printed(sparse=("problem",), hidden=("metrics",))
+    printed: ClassVar = Printed(sparse=("problem",), hidden=("metrics", "models"))
 
 
 def list_runs() -> list[KeptRun]:
@@ -74,7 +75,8 @@ def describe_unfinished(name: str) -> KeptRun:
         run = open_unfinished(folder)
     except DataError as error:
         return KeptRun(name, state="damaged", problem=str(error))
-    return KeptRun(name, run.manifest.created, run.manifest.n, run.state, metrics=run.manifest.metrics)
+    manifest = run.manifest
+    return KeptRun(name, manifest.created, manifest.n, run.state, metrics=manifest.metrics, models=manifest.models)
 
 
 def remove_run(name: str) -> None:

@@ -41,6 +41,7 @@ ANSWERS: Mapping[str, PageAnswer] = {
     "/api/columns": listing.list_columns,
     "/api/rows": listing.list_rows,
     "/api/facets": listing.count_rows,
+    "/api/curves": listing.draw_scores,
     "/api/row": listing.read_row,
 }
 _JSON = ("application/json", "application/json; charset=utf-8")

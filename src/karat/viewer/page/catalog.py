@@ -17,6 +17,7 @@ from karat.viewer.page.query import Unknown
 
 MOST_RUNS = 8
 _FIGURES = ("value", "low", "high", "n", "scored", "failed")
+_USED = ("calls", "failed", "cost")  # of models, so far
 _DAMAGED = (OSError, KaratError)  # it may also have been finished or removed meanwhile
 _STOPPED = "not finished: the same command with --resume continues it"
 
@@ -76,11 +77,12 @@ def _describe_unfinished(name: str) -> dict[str, Any]:
         return _entry(name, "damaged", problem=str(error))
     metrics = [describe_metric(each) | dict.fromkeys(_FIGURES) for each in run.metrics]
     problem = run.problem or (None if run.state == "running" else _STOPPED)
-    return _entry(name, run.state, created=run.created, n=run.n, metrics=metrics, problem=problem)
+    models = run.models and {each: run.models.get(each) or 0 for each in _USED}
+    return _entry(name, run.state, created=run.created, n=run.n, metrics=metrics, problem=problem, models=models)
 
 
 def _entry(name: str, state: str, **known: Any) -> dict[str, Any]:
-    empty: dict[str, Any] = {"created": "", "n": None, "problem": None, "metrics": []}
+    empty: dict[str, Any] = {"created": "", "n": None, "problem": None, "metrics": [], "models": None}
     return {"id": run_id(name), "name": name, "state": state, **empty, **known}
 
 

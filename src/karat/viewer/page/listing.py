@@ -14,6 +14,7 @@ from karat.viewer.rows.display import WHOLE, describe_table, show_rows
 from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order
 from karat.viewer.rows.filters import filter_rows, sort_rows
+from karat.viewer.rows.score_curves import draw_curves
 from karat.viewer.rows.sql import in_command
 from karat.viewer.rows.table import RowTable
 
@@ -46,6 +47,11 @@ def count_rows(space: Workspace, query: Query) -> dict[str, Any]:
         "histograms": [count_bins(table, others, field) for field in query.histograms],
         "command": _count_command(space, query),
     }
+
+
+def draw_scores(space: Workspace, query: Query) -> dict[str, Any]:
+    """The scores of each system by another number of the rows."""
+    return {"systems": draw_curves(space.table(query), query.metric, query.across)}
 
 
 def read_row(space: Workspace, query: Query) -> dict[str, Any]:

@@ -39,7 +39,8 @@ class Query:
 
     `runs` are ids, `on`, `by` and `cluster` columns; `different`: runs may be scored differently. `filter`, `sort`,
     `offset` and `limit` choose rows, `fields` and `histograms` what is counted, `id` one row, `full` with all of its
-    texts. `at` is the place of a row to label, `action` what is done with it, `replace`: also where it has a label.
+    texts. The scores of `metric` are drawn by what `across` names. `at` is the place of a row to label, `action` what
+    is done with it, `replace`: also where it has a label.
     """
 
     runs: tuple[str, ...] = ()
@@ -55,6 +56,8 @@ class Query:
     histograms: tuple[Field, ...] = ()
     id: str = ""
     full: bool = False
+    metric: str = ""
+    across: str = ""
     at: int | None = None
     action: Literal["label", "skip", "undo"] | None = None
     label: str = ""

@@ -104,7 +104,7 @@ function countLabels(field, rows) {
 
 /** How many rows there are in each bin; the bins are those of all rows of the runs. */
 function countBins(field, rows) {
-  const { edges } = data.spread.find((each) => same(each.field, field));
+  const { edges, binary } = data.spread.find((each) => same(each.field, field));
   const count = (among) => {
     const counts = Array(edges.length - 1).fill(0);
     const values = among.map((row) => valueOf(row, field)).filter((value) => value !== null);
@@ -114,6 +114,6 @@ function countBins(field, rows) {
     return [counts, among.length - values.length];
   };
   const [[all, missing], [kept, without]] = [count(data.rows), count(rows)];
-  return { field, edges, all, kept, missing: { all: missing, kept: without } };
+  return { field, binary, edges, all, kept, missing: { all: missing, kept: without } };
 }
 

@@ -97,7 +97,7 @@ class Content:
                 "provenance": [{"manifest": clean(asdict(run.manifest))} for run in table.runs],
             },
             "compare": self._compared(command),
-            "rank": self.ranked and answer_ranked(self.ranked, pairs=False),
+            "rank": self.ranked and answer_ranked(self.ranked),
             "spread": [count_bins(table, lambda _: None, field)
                        for spec in table.specs for field in list_histograms(table, spec)],
             "rows": hold_rows(table, choice, self.by, numbered=self._hides_ids),

@@ -7,6 +7,7 @@ import { complain, el } from "./dom.js";
 import * as format from "./format.js";
 import { fieldTitle } from "./facets.js";
 import { letter } from "./heading.js";
+import { outcomeBar } from "./outcomes.js";
 import { begin, current } from "./state.js";
 import { name, sentence } from "./text.js";
 import compare from "./compare.js";
@@ -20,14 +21,7 @@ const content = document.getElementById("content");
 const FEW = 4; // systems whose scores are drawn at first
 let shown = { of: null, screens: [] };
 
-begin({ runs: systems.map(({ id }) => id), by: data.by, sort: worstFirst(metrics[0]) });
-
-/** The order at first: the largest loss of the second system, or the worst score of the only one. */
-function worstFirst(metric) {
-  if (!metric) return null;
-  const [kind, system] = systems.length > 1 ? ["difference", 1] : ["score", 0];
-  return { field: { kind, metric: metric.spec, system }, descending: metric.direction === "minimize" };
-}
+begin({ runs: systems.map(({ id }) => id), by: data.by });
 
 const part = (id, { nodes }, ...before) => el("section.part", { id }, nodes[0], before, nodes.slice(1));
 
@@ -35,9 +29,11 @@ const part = (id, { nodes }, ...before) => el("section.part", { id }, nodes[0], 
 function distributions() {
   const drawn = metrics.map(({ spec, scale, direction }) => {
     const own = data.spread.filter(({ field }) => field.metric === spec);
-    const figures = own.map((counts) => spread(counts, { title: titleOf(counts), scale, sides: sidesOf(counts, direction) }));
-    return [el("h3", name(spec)), el("div.columns.spread", figures)];
+    const figures = own.map((counts) => (counts.binary ? outcomesOf(counts) : spread(counts, { title: titleOf(counts), scale, sides: sidesOf(counts, direction) })));
+    const there = figures.filter(Boolean);
+    return there.length > 0 && [el("h3", name(spec)), el("div.columns.spread", there)];
   });
+  if (!drawn.some(Boolean)) return null;
   return el(
     "section.part",
     { id: "spread" },
@@ -45,12 +41,20 @@ function distributions() {
   );
 }
 
+/** Of scores that are 0 or 1: the rows won, tied and lost; the scores themselves are the values above. */
+function outcomesOf(counts) {
+  const found = counts.field.kind === "difference" && findingOf(counts.field);
+  if (!found) return null;
+  return el("figure.figure", el("figcaption", titleOf(counts)), outcomeBar(found.wins, found.losses, found.ties));
+}
+
+const findingOf = ({ metric, system }) =>
+  data.compare.compared.findings.find((each) => each.metric === metric && each.system === systems[system].name && each.slice === null);
+
 function titleOf({ field, missing }) {
   const without = missing.all ? `; ${format.count(missing.all)} without` : "";
   if (field.kind === "score") return `${systems[field.system].name}: rows by score${without}`;
-  const { compared } = data.compare;
-  const other = systems[field.system].name;
-  const found = compared.findings.find((each) => each.metric === field.metric && each.system === other && each.slice === null);
+  const found = findingOf(field);
   const counts = found ? `: rows won ${found.wins}, lost ${found.losses}; tied ${found.ties}` : "";
   return `${fieldTitle(field, systems)}${counts}${without}`;
 }

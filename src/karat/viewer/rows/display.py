@@ -13,6 +13,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.data.json.texts import list_golds, list_texts
 from karat.runs.experiment.answers import REPETITION, ROW
+from karat.text.normalise import normalizer
 from karat.text.word_diff import mark_words
 from karat.viewer.answers import describe_metric
 from karat.viewer.rows.columns import name_type, own_columns
@@ -23,6 +24,7 @@ EXCERPT, WHOLE = 600, 200_000
 """The characters of a text in a list of rows, and in a row on its own."""
 _MOST_GOLD, _MOST_MARKED = 8, 20_000  # texts that an answer is compared with, and characters of it
 _MOST_REPETITIONS = 50
+_FOLD = normalizer("squad")
 _VERDICT = ("label", "explanation", "statements", "error", "raw")
 
 
@@ -54,6 +56,35 @@ def _join_spaces(pieces: Sequence[tuple[str, str]]) -> list[list[str]]:
         else:
             joined.append([piece, shown])
     return joined
+
+
+def show_answer(texts: Sequence[str], golds: Sequence[str], most: int) -> list[dict[str, Any]]:
+    """The texts of an answer; where most of it differs from the gold, the words that are in it are what `matches`.
+
+    >>> [shown["pieces"] for shown in show_answer(["It is Paris, of course"], ["Paris"], 600)]
+    [[['It is ', 'same'], ['Paris', 'matches'], [', of course', 'same']]]
+    """
+    shown = [show_text(text, golds, most) for text in texts]
+    words = [kind for text in shown for piece, kind in text["pieces"] for _ in piece.split()]
+    compared = all(min(len(text), most) <= _MOST_MARKED for text in texts)
+    if compared and 2 * words.count("differs") > len(words):
+        return [text | {"pieces": _turn(text["pieces"])} for text in shown]
+    return shown
+
+
+def _turn(pieces: Sequence[list[str]]) -> list[list[str]]:
+    """The pieces, where what was the same is marked, without what stands around its words or is an article alone."""
+    turned = list[list[str]]()
+    for piece, kind in pieces:
+        letters = [at for at, letter in enumerate(piece) if letter.isalnum()]
+        start, end = (letters[0], letters[-1] + 1) if letters and kind == "same" else (0, 0)
+        inner = "matches" if _FOLD(piece[start:end]) else "same"
+        for part, mark in ((piece[:start], "same"), (piece[start:end], inner), (piece[end:], "same")):
+            if turned and turned[-1][1] == mark:
+                turned[-1][0] += part
+            elif part:
+                turned.append([part, mark])
+    return turned
 
 
 def describe_table(table: RowTable) -> dict[str, Any]:
@@ -174,7 +205,7 @@ class _System:
     def show(self, cells: Mapping[str, Any], gold: Sequence[str]) -> dict[str, Any]:
         """The answer, its scores and the judges' labels, in the order of the metrics."""
         return {
-            "answer": [show_text(text, gold, self.most) for text in list_texts(_cell(cells, self.columns.prediction))],
+            "answer": show_answer(list_texts(_cell(cells, self.columns.prediction)), gold, self.most),
             "scores": [_number(cells[name]) for name in self.scores],
             "reason": _cell(cells, self.columns.reason),
             "labels": [_cell(cells, name) for name in self.labels],

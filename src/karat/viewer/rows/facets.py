@@ -47,9 +47,13 @@ class Missing(TypedDict):
 
 
 class Histogram(TypedDict):
-    """How many of `all` rows, and of those that are `kept`, lie between two `edges`; `missing`: without a number."""
+    """How many of `all` rows, and of those that are `kept`, lie between two `edges`; `missing`: without a number.
+
+    `binary`: every score is 0 or 1.
+    """
 
     field: FieldParts
+    binary: bool
     edges: list[float]
     all: list[int]
     kept: list[int]
@@ -126,8 +130,8 @@ def count_bins(table: RowTable, keep: Keep, field: Field) -> Histogram:
     whole, part = _count(bins, keep(field), _OUTSIDE + 1)
     last = len(edges) - 1
     missing: Missing = {"all": int(whole[_OUTSIDE]), "kept": int(part[_OUTSIDE])}
-    return {"field": field.as_dict(), "edges": edges.tolist(), "all": whole[:last].tolist(),
-            "kept": part[:last].tolist(), "missing": missing}  # fmt: skip
+    return {"field": field.as_dict(), "binary": _is_binary(table, field), "edges": edges.tolist(),
+            "all": whole[:last].tolist(), "kept": part[:last].tolist(), "missing": missing}  # fmt: skip
 
 
 def _count(codes: Array, kept: Array | None, most: int) -> tuple[Array, Array]:
@@ -174,6 +178,15 @@ def _number_bins(numbers: Array, edges: Array) -> Array:
     """The number of each row's bin, uint8; a score beyond the range is in the bin next to it."""
     bins = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
     return np.where(np.isnan(numbers), _OUTSIDE, bins).astype(np.uint8)
+
+
+def _is_binary(table: RowTable, field: Field) -> bool:
+    """Whether every score is 0 or 1, or every difference one of two such scores; a missing one does not count."""
+    scale = table.metric(field).by_run[0]
+    if (scale.low, scale.high) != (0, 1):
+        return False
+    numbers = field_numbers(table, field)
+    return bool(table.keep(("binary", field), lambda: np.array(np.all(np.isnan(numbers) | (numbers % 1 == 0)))))
 
 
 def _has_labels(table: RowTable, field: Field) -> bool:

@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from karat.core.columns.arrow import plain_column
 from karat.core.columns.ids import ROW_IDS
 from karat.core.columns.kinds import Array
 from karat.core.columns.python_values import rows_to_python
@@ -146,6 +148,11 @@ class RowTable:
         """A column of numbers of a run, float64, null where a row has none; whole ones beyond 2^53 are rounded."""
         return self.keep(("numbers", system, name), lambda: self._numbers(system, name))
 
+    def lengths(self, system: int) -> Array:
+        """How many characters each answer of a run has, float64, NaN where it is no text."""
+        found: Array = self.keep(("lengths", system), lambda: self._lengths(system))
+        return found
+
     def labels(self, system: int, name: str) -> pa.DictionaryArray:
         """A column of a run, labelled as the slices of a comparison; `DataError` where its values are too many."""
         return self.keep(("labels", system, name), lambda: self._labels(system, name))
@@ -155,6 +162,15 @@ class RowTable:
         spec = next((metric.spec for metric in run.manifest.metrics if metric.column == name), None)
         numbers = run.column(name).cast(pa.float64(), safe=False).to_numpy() if spec is None else run.scores(spec)
         return pa.array(self._in_order(system, numbers), from_pandas=True)
+
+    def _lengths(self, system: int) -> Array:
+        run, name = self.runs[system], self.columns[system].prediction
+        if name is None or name_type(run.schema.field(name).type) != "text":
+            return np.full(self.n, np.nan)
+        texts = plain_column(run.column(name).combine_chunks())
+        texts = texts.storage if isinstance(texts, pa.ExtensionArray) else texts
+        lengths = pc.utf8_length(texts.cast(pa.large_string())).cast(pa.float64())
+        return self._in_order(system, lengths.to_numpy(zero_copy_only=False))
 
     def _labels(self, system: int, name: str) -> pa.DictionaryArray:
         order, labels = self._orders[system], encode(self.runs[system], name)

@@ -93,10 +93,11 @@ def test_labels_say_how_far_scores_agree_with_people(browser, label, labelling):
         done(browser, number)
     browser.run("location.hash = location.hash.replace('label', 'agreement')")
     browser.until("document.querySelector('table.coefficients') && !document.querySelector('[aria-busy]')")
-    assert "of 8 rows" in browser.text(".sentences")
+    assert browser.text(".standfirst").endswith(", on 8 rows")
+    assert "of 8 rows" in browser.run("return document.querySelector('.sentences').textContent")
     commands = [command.split()[:3] for command in browser.texts(".command code")]
     assert [" ".join(words[: 2 + (words[1] == "runs")]) for words in commands] == ["karat runs show", "karat judge"]
-    assert browser.run("return Number(document.querySelector('section data').value)") == pytest.approx(1 / 3)
+    assert browser.run("return Number(document.querySelector('section .scroll data').value)") == pytest.approx(1 / 3)
     assert browser.violations() == []
 
 

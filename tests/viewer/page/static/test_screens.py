@@ -177,8 +177,30 @@ def test_histograms_filter_when_brushed_and_by_their_fields(browser, served):
     assert json.loads(state_of(browser)["filter"])[0]["values"] == [0.5, None]
 
 
-def test_rows_are_read_by_keyboard(browser, served):
+def test_saved_views_show_regressions_and_fixes(browser, served):
     start(browser, served, "rows")
+    for view, outcome in (("Regressions", "worse"), ("Fixes", "better")):
+        browser.click(f"[data-key='view {view}']")
+        chosen = f"[data-key='view {view}'][aria-pressed=true]"
+        browser.until(f'document.querySelector("{chosen}") && {IDLE}')
+        assert json.loads(state_of(browser)["filter"])[0]["values"] == [outcome]
+        assert set(browser.run("return [...document.querySelectorAll('td.num .verdict')].map(each => each.title)")) == {
+            outcome
+        }
+
+
+def test_scores_are_drawn_by_the_length_of_answers_when_asked(browser, served):
+    start(browser, served, "compare", metric="token_f1")
+    browser.click("details.section summary")
+    browser.until(f"document.querySelectorAll('.curves').length === 2 && {IDLE}")
+    assert browser.texts("[data-key=plot] option")[0] == "length of the answer"
+    titles = browser.run("return [...document.querySelectorAll('.curves title')].map(each => each.textContent)")
+    assert any(title.startswith("first: token_f1 ") and title.endswith(" rows") for title in titles)
+    assert browser.violations() == []
+
+
+def test_rows_are_read_by_keyboard(browser, served):
+    start(browser, served, "rows", sort=None)
     browser.press("j", "j", "\ue007")  # Enter
     browser.until(f"document.querySelector('h1').innerText === 'Row q01' && {IDLE}")
     assert browser.text(".answer .text") == "north"

@@ -1,6 +1,7 @@
 // How far the scores of a run agree with people's labels, people with each other, and scores with other scores.
 
 import { recall, Refused } from "./api.js";
+import { curves } from "./curves.js";
 import { command, el, field, fill, scroll, select } from "./dom.js";
 import * as format from "./format.js";
 import { heading } from "./heading.js";
@@ -54,12 +55,9 @@ function whole({ agreement, corrected, display, command: text, reason: why }) {
   if (!agreement) return [el("p.standfirst", sentence(why)), command(text)];
   const { pairs, judges, notes, labels, n, confidence } = agreement;
   return [
-    judges.map(({ score, sentences }) => {
-      const list = sentences.map((each) => el("li", name(each.startsWith(score) ? each : capital(each)), "."));
-      return el("section.plain", el("h2", name(score)), el("ul.sentences", list));
-    }),
+    judges.map((judge) => headline(judge)),
     correctedValues(corrected, display),
-    el("section", el("h2", "Coefficients"), coefficients(pairs)),
+    el("details", el("summary", el("h2", "All coefficients")), coefficients(pairs)),
     confusions(pairs, labels),
     el(
       "p.note",
@@ -67,6 +65,37 @@ function whole({ agreement, corrected, display, command: text, reason: why }) {
     ),
     notes.map((note) => el("p.note", sentence(note))),
     command(text),
+  ];
+}
+
+/** A score's figure of agreement with people, large; what was found about it, and its reliability diagram, are folded. */
+function headline({ score, sentences, people }) {
+  const list = sentences.map((each) => el("li", name(each.startsWith(score) ? each : capital(each)), "."));
+  const told = el("ul.sentences", list);
+  if (!people) return el("section.plain", el("h2", name(score)), told);
+  const { value, low, high } = people.value;
+  const shown = value === null ? "–" : el("data", { value }, format.coefficient(value));
+  return el(
+    "section.plain",
+    el("h2", name(score)),
+    el(
+      "p.standfirst",
+      el("strong", shown),
+      ` ${COEFFICIENTS[people.figure] ?? people.figure} with people`,
+      value !== null && `, ${format.interval(low, high, 1, format.coefficient)}, on ${format.rows(people.labelled)}`,
+    ),
+    el("details", el("summary", "In words"), told),
+    people.calibration && el("details", el("summary", "Reliability"), reliability(people.calibration)),
+  );
+}
+
+/** The mean label that people gave to rows by their score: on the diagonal where the scores are calibrated. */
+function reliability({ bins, ece }) {
+  const points = bins.map(({ score, n, people: { value, low, high } }) => ({ x: score, y: value, low, high, n }));
+  const error = ece.value !== null && ` The expected calibration error is ${format.coefficient(ece.value)}.`;
+  return [
+    curves([{ name: "people", points }], { title: "People's mean label by score", x: "score", y: "people", diagonal: true }),
+    el("p.note", "A score is calibrated where its points lie on the line.", error),
   ];
 }
 

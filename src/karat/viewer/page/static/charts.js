@@ -5,7 +5,7 @@ import { el, svg } from "./dom.js";
 import * as format from "./format.js";
 
 /** Round numbers from low to high, about `most` of them. */
-function ticks(low, high, most = 5) {
+export function ticks(low, high, most = 5) {
   const rough = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
@@ -24,15 +24,18 @@ export function range(numbers, { zero = false, bounds = [null, null] } = {}) {
   return { low, high, at: (number) => `${(100 * (Math.min(Math.max(number, low), high) - low)) / (high - low)}%` };
 }
 
-/** One line of a forest plot: an interval and its point. The numbers stand beside it in the table. */
-export function strip({ point, low, high, verdict = "" }, scale, { zero = false } = {}) {
+/** One line of a forest plot: an interval and its point. The numbers stand beside it in the table, and in its tooltip. */
+export function strip({ point, low, high, verdict = "" }, scale, { zero = false, factor = 1 } = {}) {
   const drawing = svg("svg.plot", { "aria-hidden": "true", height: 24 });
   for (const tick of zero ? [0] : []) drawing.append(line("zero", scale.at(tick), 0, 24));
   if (point === null || point === undefined) return drawing;
-  const group = svg("g", { class: verdict });
+  const print = zero ? format.difference : format.value;
+  const ends = format.interval(low, high, factor, print);
+  const group = svg("g", { class: verdict }, svg("title", `${print(point, factor)}${ends && `, ${ends}`}`));
+  group.append(svg("rect.bin", { width: "100%", height: 24 }));
   if (low !== null || high !== null) {
-    const ends = { x1: scale.at(low ?? -Infinity), x2: scale.at(high ?? Infinity) };
-    group.append(svg("line.interval", { ...ends, y1: 12, y2: 12 }));
+    const span = { x1: scale.at(low ?? -Infinity), x2: scale.at(high ?? Infinity) };
+    group.append(svg("line.interval", { ...span, y1: 12, y2: 12 }));
   }
   const square = { x: scale.at(point), y: 8, width: 8, height: 8, transform: "translate(-4 0)" };
   group.append(zero ? svg("rect.point", { ...square }) : svg("circle.point", { cx: scale.at(point), cy: 12, r: 4 }));
@@ -81,8 +84,8 @@ function plot({ edges, all, kept, missing }, { title, scale, sides }) {
   const low = edges[0];
   const high = edges.at(-1);
   const place = (edge) => `${(100 * (edge - low)) / (high - low)}%`;
-  const { top, broken } = ceiling(all);
-  const tall = (number) => (number ? Math.max(1.5, Math.min(1, number / top) * HEIGHT) : 0);
+  const top = Math.max(...all, 1);
+  const tall = (number) => (number ? Math.max(1.5, (number / top) * HEIGHT) : 0);
   const whole = all === kept;
   const drawing = svg(whole ? "svg.plot" : "svg.plot.histogram", {
     height: HEIGHT + 22,
@@ -105,18 +108,6 @@ function plot({ edges, all, kept, missing }, { title, scale, sides }) {
       ),
     );
   });
-  if (broken !== null) {
-    const middle = (edges[broken] + edges[broken + 1]) / 2;
-    drawing.append(svg("line.break", { x1: place(edges[broken]), x2: place(edges[broken + 1]), y1: 9, y2: 5 }));
-    const side = middle > (low + high) / 2 ? ["end", edges[broken]] : ["start", edges[broken + 1]];
-    drawing.append(
-      svg(
-        "text.peak",
-        { x: place(side[1]), y: 8, dx: side[0] === "end" ? -4 : 4, "text-anchor": side[0] },
-        format.count(all[broken]),
-      ),
-    );
-  }
   drawing.append(svg("line.axis", { x1: 0, x2: "100%", y1: HEIGHT + 0.5, y2: HEIGHT + 0.5 }));
   for (const [number, anchor] of [
     [low, "start"],
@@ -132,13 +123,6 @@ function plot({ edges, all, kept, missing }, { title, scale, sides }) {
     );
   }
   return drawing;
-}
-
-/** How tall the plot is: a bar that dwarfs the others is cut, and says so. */
-function ceiling(numbers) {
-  const [first = 0, second = 0] = [...numbers].sort((one, other) => other - one);
-  if (second && first > 3 * second) return { top: 1.5 * second, broken: numbers.indexOf(first) };
-  return { top: first || 1, broken: null };
 }
 
 function describe(title, kept, missing) {

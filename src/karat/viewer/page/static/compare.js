@@ -1,11 +1,14 @@
-// Is B better? Each finding as a sentence, its numbers and its place in a forest plot; of one run: how good it is.
+// Compare: each finding as a sentence, its numbers and its place in a forest plot; of one run: how good it is.
 
 import { recall } from "./api.js";
+import { plots } from "./curves.js";
 import { command, el, field, fill, select } from "./dom.js";
 import * as format from "./format.js";
 import { heading } from "./heading.js";
+import { outcomeBar } from "./outcomes.js";
+import { leaderboard } from "./ranking.js";
 import { about, address, go } from "./state.js";
-import { cell, figures, forest, number, spanOf } from "./tables.js";
+import { cell, figures, forest, intervalOf, number, spanOf } from "./tables.js";
 import { name, sentence, spec } from "./text.js";
 
 const POINTS = "Values and differences of metrics from 0 to 1 are in points of 100.";
@@ -20,10 +23,12 @@ export default async function open(state, page) {
   const update = async (next) => {
     if (columns && !one && !page.report) fill(tools, settings(columns, next));
     fill(body, one ? await values(next) : await comparison(next));
+    await scores?.update(next);
   };
+  const scores = columns?.metrics.length > 0 && !page.report ? plots(columns, state) : null;
   await update(state);
   const head = heading(page, question(page.picked));
-  return { title: head.querySelector("h1, h2").textContent, nodes: [head, tools, body], update };
+  return { title: head.querySelector("h1, h2").textContent, nodes: [head, tools, body, scores?.fold], update };
 }
 
 function question([first, second, third]) {
@@ -60,7 +65,7 @@ async function comparison(state) {
   return [
     el("p.standfirst.verdict-line", first),
     rest.length > MANY ? el("details", el("summary", `${rest.length} more findings`), sentences) : sentences,
-    ranked && rankings(ranked, stored[0].display),
+    ranked && leaderboard(ranked, stored[0].display),
     !several && valuesOfSystems(stored, [...new Set(all.map(({ metric }) => metric))], compared.systems),
     [...groups.values()].map((group) => section(group, compared, state)),
     corrected(all, compared.confidence),
@@ -72,32 +77,6 @@ async function comparison(state) {
     command(answer.command),
     ranked && command(ranked.command),
   ];
-}
-
-/** The systems in the order of each metric; those that share a letter do not differ significantly. */
-function rankings({ ranked }, display) {
-  const heads = ["system", "groups", "value", intervalOf(ranked.confidence), "rank", "possible ranks", "missing"];
-  return ranked.rankings.map(({ metric, systems }) => {
-    const factor = display[metric]?.scale ?? 1;
-    const lines = systems.map(({ system, groups, value, low, high, rank, rank_low: least, rank_high: most, missing }) => ({
-      head: name(system),
-      cells: [
-        cell(groups.join("")),
-        number(value, format.value(value, factor)),
-        figures(format.interval(low, high, factor)),
-        figures(String(rank)),
-        figures(least === most ? String(least) : `${least} to ${most}`),
-        figures(missing ? format.count(missing) : ""),
-      ],
-      ...{ point: value, low, high },
-    }));
-    return el(
-      "section",
-      el("h2", "Ranking by ", name(metric)),
-      el("p.note", "Systems that share a letter do not differ significantly, with the tests of all pairs corrected together (Holm)."),
-      forest(`Ranking by ${metric}`, heads, lines, { factor, bounds: factor === 100 ? [0, 1] : undefined }),
-    );
-  });
 }
 
 /** The value of each metric in each system. */
@@ -118,7 +97,6 @@ function valuesOfSystems(stored, metrics, systems) {
   return el("section", el("h2", "Values"), parts, el("p.note", UNSCORED));
 }
 
-const intervalOf = (confidence) => `${format.percent(confidence)} interval`;
 const valueHeads = (first, stored) => {
   const levels = [...new Set(stored.map(({ confidence }) => format.percent(confidence)))];
   return [first, "value", `${levels.join(" or ")} interval`, "rows scored", "unscored", "lowest and highest"];
@@ -160,7 +138,7 @@ function endsOfAxis(first, second, direction) {
   return el("span.ends-of-axis", ends);
 }
 
-function findingLine({ a, b, difference, low, high, verdict, scale, ...finding }, several, state) {
+function findingLine({ a, b, difference, low, high, verdict, scale, wins, losses, ties, ...finding }, several, state) {
   const { by } = state;
   const part = by && finding.slice !== null;
   const filter = part ? [{ field: { kind: "column", name: by }, op: "in", values: [finding.slice] }] : [];
@@ -174,7 +152,7 @@ function findingLine({ a, b, difference, low, high, verdict, scale, ...finding }
     figures(format.interval(low, high, scale, format.difference)),
     number(finding.p_adjusted, finding.p_shown),
     cell(el("span", { class: `verdict ${verdict}` }, verdict)),
-    figures([finding.wins, finding.losses, finding.ties].map(format.count).join(" / ")),
+    figures([wins, losses, ties].map(format.count).join(" / "), outcomeBar(wins, losses, ties)),
   ];
   return {
     head: el("a", { href: rows, title: "See these rows" }, head),

@@ -1,9 +1,10 @@
-// Where? What rows have in common: counts of values to pick from, and histograms of scores and differences to brush.
+// Which rows: what rows have in common: counts of values to pick from, and histograms of scores and differences to brush.
 
 import { histogram } from "./charts.js";
 import { command, delayed, el, field, fill, svg } from "./dom.js";
 import * as format from "./format.js";
 import { letterOf } from "./heading.js";
+import { outcomeBar, scoreBar } from "./outcomes.js";
 import { conditionOn, current, go, withCondition } from "./state.js";
 import { name, sentence } from "./text.js";
 
@@ -79,7 +80,7 @@ export function panel(columns) {
   const box = el(
     "details.where",
     { open: matchMedia("(min-width: 60rem)").matches },
-    el("summary", el("h2", { id: "where" }, "Where?")),
+    el("summary", el("h2", { id: "where" }, "Which rows?")),
     field("Question, gold or answer contains", search),
     charts,
     lists,
@@ -112,10 +113,12 @@ function chart(counts, { systems, metrics }, state) {
   const { scale } = metrics.find((metric) => metric.spec === counts.field.metric);
   const condition = conditionOn(state.filter, counts.field);
   const pick = (ends, op) => filterBy(counts.field, ends && { op, values: ends });
-  return histogram(counts, {
+  if (counts.binary && counts.field.kind === "difference") return null; // the outcomes below say it
+  const draw = counts.binary ? scoreBar : histogram;
+  return draw(counts, {
     title: fieldTitle(counts.field, systems),
     scale,
-    picked: condition?.values,
+    picked: condition?.values.length ? condition.values : null,
     pick,
     key: JSON.stringify(counts.field),
   });
@@ -157,11 +160,13 @@ function facet({ field: on, values, more }, { systems }, state, again) {
       bars,
     );
   });
+  const keptOf = (outcome) => values.find(({ value }) => value === outcome)?.kept ?? 0;
   const rest = values.length - shown.length;
   const unfold = () => (unfolded.add(key), again());
   return el(
     "fieldset",
     el("legend", name(fieldTitle(on, systems))),
+    on.kind === "outcome" && outcomeBar(...["better", "worse", "same"].map(keptOf)),
     el("ul", { "data-scroll": key }, lines),
     rest > 0 ? el("button.chip", { onclick: unfold, "data-key": `${key} more` }, `${format.count(rest)} more`) : null,
     more && !rest ? el("p.note", `and ${format.count(more)} rarer values`) : null,

@@ -18,7 +18,7 @@ export function heading(page, title, ...more) {
     go({
       runs: runs.toReversed(),
       filter: filter.filter(({ field }) => field.system === undefined),
-      sort: null,
+      sort: undefined,
       from: 0,
     });
   };

@@ -8,6 +8,8 @@ import { line, table } from "./tables.js";
 import { name, texts, words } from "./text.js";
 
 export const SIZE = 50; // rows on a page
+const MARKS = () =>
+  el("p.note", el("mark", "Marked"), " words are not in the gold; where most are not, those that ", el("mark.matches", "are"), " in it.");
 const GOLDS = 5; // gold answers of a row that are shown
 
 /**
@@ -33,7 +35,7 @@ export function rowList(answer, { systems, metrics }, metric, state, shown) {
       cells,
     );
   });
-  return [table("rows", ["Question and gold", ...heads], lines), pager(answer)];
+  return [MARKS(), table("rows", ["Question and gold", ...heads], lines), pager(answer)];
 }
 
 /** The head of a column by which the list can be sorted, where it has numbers. */

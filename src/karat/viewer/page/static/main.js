@@ -15,7 +15,8 @@ import rows from "./rows.js";
 import runs from "./runs.js";
 
 const SCREENS = { runs, compare, rows, row, label, agreement, provenance };
-const TITLES = { rows: "Where?", label: "Label", agreement: "Agreement", provenance: "Provenance" };
+const TABS = { runs: "Runs", compare: "Compare", rows: "Rows", label: "Label", agreement: "Agreement", provenance: "Provenance" };
+const UNPICKED = "Pick a run to open the others.";
 const KEYS = {
   "?": "these keys",
   g: "all runs",
@@ -73,26 +74,18 @@ function checkRuns(state, page) {
   page.picked = state.runs.map((id) => known.get(id));
 }
 
+/** The screens by name; without a picked run the others are named too, with what opens them. */
 function navigate(state) {
-  const to = (screen, text) => {
+  const { runs, on, different, filter, metric } = state;
+  const tab = ([screen, text]) => {
+    if (screen !== "runs" && !runs.length) return el("span.dim", { "aria-disabled": "true", title: UNPICKED }, text);
     const here = state.screen === screen || (screen === "rows" && state.screen === "row");
-    if (screen !== "runs" && !state.runs.length) return el("span.dim", text);
-    const { runs, on, different, filter, metric } = state;
     const kept = screen === "runs" ? { runs } : { runs, on, different, filter, metric };
     return el("a", { href: address({ screen, ...kept }), "aria-current": here ? "page" : null }, text);
   };
-  const better = ["Is B better?", "How good?", "Is B better?"][state.runs.length] ?? "Are they better?";
-  const links = [
-    to("runs", "Runs"),
-    to("compare", better),
-    ...Object.entries(TITLES).map(([screen, text]) => to(screen, text)),
-  ];
-  document.getElementById("nav").replaceChildren(
-    el(
-      "ul",
-      links.map((link) => el("li", link)),
-    ),
-  );
+  const tabs = Object.entries(TABS).map((each) => el("li", tab(each)));
+  const why = runs.length ? null : el("li.note", UNPICKED);
+  document.getElementById("nav").replaceChildren(el("ul", tabs, why));
 }
 
 function fail(error) {

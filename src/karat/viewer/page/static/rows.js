@@ -6,7 +6,7 @@ import { describe, facetFields, fieldTitle, histogramFields, panel } from "./fac
 import * as format from "./format.js";
 import { heading, letterOf } from "./heading.js";
 import { rowList, SIZE } from "./list.js";
-import { about, current, go, same } from "./state.js";
+import { about, conditionOn, current, go, same, withCondition } from "./state.js";
 import { name, sentence } from "./text.js";
 
 const MANY = 4; // systems that stand side by side; of more, the first and another one do
@@ -57,13 +57,15 @@ export default async function open(state, page) {
     facetsOf = counted;
     where.draw(answer, current());
   };
-  const update = async (next) => {
+  const update = async (asked) => {
     pending?.abort();
     pending = new AbortController();
     const { signal } = pending;
-    const named = columns.metrics.find((each) => each.spec === next.metric);
+    const named = columns.metrics.find((each) => each.spec === asked.metric);
     const metric = named ?? columns.metrics[0];
-    if (next.metric && !named) complain([...next.unread, `metric=${next.metric}`]);
+    if (asked.metric && !named) complain([...asked.unread, `metric=${asked.metric}`]);
+    const sort = asked.sort === undefined ? firstOrder(metric, shownOf(columns, asked)) : asked.sort;
+    const next = { ...asked, sort };
     fill(tools, settings(columns, metric, next));
     const request = { ...about(next), filter: next.filter };
     list.setAttribute("aria-busy", "true");
@@ -101,6 +103,33 @@ export default async function open(state, page) {
   };
 }
 
+/** The order at first: where systems differ most, or the worst scores of the only one. */
+function firstOrder(metric, [, second]) {
+  if (!metric) return null;
+  const { spec, direction } = metric;
+  if (second === undefined) return { field: { kind: "score", metric: spec, system: 0 }, descending: direction === "minimize" };
+  return { field: { kind: "size", metric: spec, system: second }, descending: true };
+}
+
+/** Saved views: the rows that got worse or better than in A, and those without a score, in the first order. */
+function views({ systems }, metric, { filter }, [first, second]) {
+  const of = systems.length > 2 ? ` of ${letterOf(second)}` : "";
+  const outcome = { kind: "outcome", metric: metric.spec, system: second };
+  const several = [
+    ["Regressions", outcome, { op: "in", values: ["worse"] }],
+    ["Fixes", outcome, { op: "in", values: ["better"] }],
+    ["Unscored", outcome, { op: "in", values: ["unscored"] }],
+  ];
+  const one = [["Unscored", { kind: "score", metric: metric.spec, system: first }, { op: "missing", values: [] }]];
+  const chips = (second === undefined ? one : several).map(([text, on, condition]) => {
+    const chosen = same(conditionOn(filter, on), { field: on, ...condition });
+    const show = () =>
+      go({ filter: withCondition(current().filter, on, chosen ? null : condition), sort: undefined, from: 0 });
+    return el("button.chip", { onclick: show, "aria-pressed": String(chosen), "data-key": `view ${text}` }, text + of);
+  });
+  return el("div.chips", { role: "group", "aria-label": "Views" }, chips);
+}
+
 /** What the list may be ordered by. */
 function orders({ columns }, metric, [first, ...others]) {
   const of = (kind) => (system) => ({ kind, metric: metric.spec, system });
@@ -131,6 +160,7 @@ function settings(columns, metric, state) {
       }),
     ),
     at >= 0 && el("button", { "data-key": "flip", onclick: flip }, descending ? "Largest first ↓" : "Smallest first ↑"),
+    metric && views(columns, metric, state, shown),
   ];
 }
 
@@ -139,7 +169,7 @@ function otherChoice(systems, [, shown]) {
   const names = systems.map(({ name: text }, at) => [String(at), `${letterOf(at)} ${text}`]).slice(1);
   const pick = (other) => {
     const filter = current().filter.filter(({ field: { system } }) => !system);
-    go({ other, filter, sort: null, from: 0 }, { replace: true });
+    go({ other, filter, sort: undefined, from: 0 }, { replace: true });
   };
   return select(names, String(shown), pick, { "data-key": "other" });
 }

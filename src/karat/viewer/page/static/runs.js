@@ -174,7 +174,15 @@ function standing(run, rate) {
   if (run.state !== "running") return el("p.reason", name(run.problem ?? run.state));
   const parts = [run.n ? `being written: ${format.rows(run.n)}` : "begun"];
   if (rate) parts.push(`${format.count(Math.round(rate))} a second`);
+  parts.push(...asked(run.models));
   return el("p.note", parts.join(", "));
+}
+
+/** What models were used for, so far. */
+function asked(models) {
+  if (!models) return [];
+  const { calls, failed, cost } = models;
+  return [`${format.count(calls)} calls`, `${format.count(failed)} failed`, ...(cost ? [`$${cost.toFixed(4)}`] : [])];
 }
 
 function picked(page, state) {
@@ -195,9 +203,9 @@ function picked(page, state) {
   ];
 }
 
-/** The name of a run without the number or the date at its end, and that end. */
+/** The name of a run without the date or the time at its end, and that end; model-2 is another system than model-1. */
 function splitName(text) {
-  const end = /^(.*?\p{L}.*?)[-_. @+]*((?:\d+[-_.:T]?)+)$/u.exec(text);
+  const end = /^(.*?\p{L}.*?)[-_. @+]*(\d{4}([-_.]?)\d{2}\3\d{2}(?:[-_.:T]?\d+)*Z?)$/u.exec(text);
   return end ? [end[1], end[2]] : [text, text];
 }
 
@@ -238,7 +246,7 @@ function trendSection(page, state) {
     el("h2", { id: "trend" }, "Over time"),
     el(
       "p.note",
-      "Runs whose names differ in a number or a date at the end, in the order in which they were begun, with their intervals.",
+      "Runs of one system, whose names differ only in a date at the end, in the order in which they were begun, with their intervals.",
     ),
     long.length > 1 ? el("div.tools", field("Series", choose)) : null,
     el("div.columns", charts.filter(Boolean)),

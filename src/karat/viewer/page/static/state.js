@@ -10,11 +10,12 @@ const EMPTY = {
   different: "", // of the comparison
   metric: "", // which one the histograms and the order are of
   filter: [], // conditions, as the server takes them
-  sort: null,
+  sort: undefined, // null: the order of the run; undefined: what the screen begins with
   from: 0, // the first row of the page
   row: "", // the id of a row
   at: "", // its place among the rows of the filter
   marks: "gold", // with what the words of an answer are compared
+  plot: "", // by what the scores of a comparison are drawn
   find: "", // a part of the names of runs
   series: "", // of the trend
   other: "", // the number of the system beside the first in a list of rows, where there are many
@@ -55,7 +56,7 @@ const READERS = {
   },
   sort: (text) => {
     const sort = read(text);
-    return sort === null || isText(sort?.field?.kind) ? sort : undefined;
+    return sort === null || isText(sort?.field?.kind ?? sort?.by) ? sort : undefined;
   },
 };
 const isOther = (name) => Object.hasOwn(EMPTY, name) && name !== "screen";

@@ -2,6 +2,7 @@
 
 import { axis, range, strip } from "./charts.js";
 import { el, scroll } from "./dom.js";
+import * as format from "./format.js";
 
 /** A cell of one number: what is shown of it, and the number itself for whoever reads the page by a program. */
 export const number = (value, shown) =>
@@ -9,6 +10,9 @@ export const number = (value, shown) =>
 
 /** A cell of figures that are not a single number. */
 export const figures = (...shown) => el("td.num", shown);
+
+/** The head of a column of intervals. */
+export const intervalOf = (confidence) => `${format.percent(confidence)} interval`;
 
 export const cell = (...shown) => el("td", shown);
 
@@ -40,7 +44,7 @@ export function forest(label, heads, lines, { zero = false, factor = 1, bounds, 
     return there;
   };
   const rows = lines.map(({ head, cells, part, ...drawn }) =>
-    line(head, [named(cells), el("td.strip", strip(drawn, scale, { zero }))], part ? "part" : null),
+    line(head, [named(cells), el("td.strip", strip(drawn, scale, { zero, factor }))], part ? "part" : null),
   );
   const foot = [el("td", { colspan: heads.length }), el("td.strip", axis(scale, factor, { zero }))];
   return scroll(label, table(`forest ${kind}`, [...heads, plot], rows, foot));

@@ -23,6 +23,7 @@ const NAMES = {
   0x2069: "PDI",
   0xfeff: "BOM",
 };
+const MARKED = { differs: (mark) => mark, matches: () => "mark.matches" };
 const LONG = 4000; // characters of one answer that are shown at first
 
 /** A piece of text as nodes: hidden characters stand as boxed names instead of themselves. */
@@ -53,7 +54,7 @@ export function words(text, mark = "mark", all = null) {
     return text.pieces.flatMap(([piece, kind]) => {
       const part = piece.slice(0, Math.max(left, 0));
       left -= piece.length;
-      return !part ? [] : kind === "differs" && mark ? [el(mark, {}, plain(part))] : plain(part);
+      return !part ? [] : MARKED[kind] && mark ? [el(MARKED[kind](mark), {}, plain(part))] : plain(part);
     });
   };
   const whole = all === "shown";
