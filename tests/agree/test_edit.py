@@ -130,7 +130,7 @@ def test_the_metrics_of_translation_score_one_table(gold):
 
 
 def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.ter", None)
+    monkeypatch.setitem(sys.modules, "sacrebleu.tokenizers.tokenizer_ter", None)
     with pytest.raises(MissingExtra, match=r"pip install 'karat\[text\]'"):
         ter(["a"], [["a"]])
 

@@ -97,7 +97,7 @@ def distinct_words(column: pa.Array) -> pa.Array:
     >>> distinct_words(pa.array(["a b a", None])).to_pylist()
     ['a b', None]
     """
-    return map_texts(column, "distinct", lambda text: " ".join(dict.fromkeys(filter(None, text.split(" ")))))
+    return _mapped(column, "distinct", lambda text: " ".join(dict.fromkeys(filter(None, text.split(" ")))))
 
 
 def has_marks(column: pa.Array) -> pa.Array:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.metrics.text import edit_distance
+from karat.metrics.text.string_comparison import parts
 
 TEXT = st.text("ab", max_size=140) | st.text("abcd é北😀\0", max_size=24) | st.text(max_size=12)
 PAIRS = st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=20)
@@ -49,6 +51,17 @@ def test_long_texts_equal_rapidfuzz(letters: str, monkeypatch: pytest.MonkeyPatc
         assert edit_distance.edits(*rows_of(spaced), words=True)[0].tolist() == found.tolist()
         similar = edit_distance.compare_spelling(*rows_of(pairs)).tolist()
         assert similar == [distance.JaroWinkler.similarity(x, y) for x, y in pairs]
+
+
+def test_ter_compares_each_word_at_most_as_often_as_the_limits_of_its_search_allow() -> None:
+    kernel = pytest.importorskip("karat.metrics._kernels.edits")
+    draw = random.Random(0)  # noqa: S311
+    for words in (20, 100, 1_000):
+        a, b = (pa.array([" ".join(draw.choices("abcdefgh", k=words))]) for _ in range(2))
+        edits, rows = np.empty((2, 1), np.int64)
+        kernel.ter(*parts(a), *parts(b), edits, rows)
+        assert edits[0] <= words
+        assert rows[0] <= 2 * 1_010 * words  # 1,000 phrases that are tried, and as many that are moved
 
 
 def test_bytes_that_are_not_utf8_are_compared_within_their_row() -> None:

@@ -27,3 +27,13 @@ def jaro_winkler(
     b_data: Data,
     out: NDArray[np.float64],
 ) -> None: ...
+def ter(
+    a_offsets: Rows,
+    a_places: Rows,
+    a_data: Data,
+    b_offsets: Rows,
+    b_places: Rows,
+    b_data: Data,
+    edits: Rows,
+    steps: Rows,
+) -> None: ...

@@ -6,8 +6,9 @@ The words or characters of a row are numbered from 1 as they occur in its first 
 Longer than 300 lines because the compiler inlines functions only within a module.
 """
 
+from libc.math cimport ceil, floor
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from karat.metrics._kernels.tokens cimport Bytes, Column, Text, Token, column, first_bit, longest_of, place, split, text_of
@@ -357,3 +358,243 @@ cdef double winkler(const Pair* pair, int64_t count, int64_t moved) noexcept nog
     while prefix < 4 and prefix < least and pair.a[prefix] == pair.b[prefix]:
         prefix += 1
     return min(jaro + <double>prefix * 0.1 * (1.0 - jaro), 1.0)
+
+
+cdef struct Beam:  # edit distances of a hypothesis to a reference, for places near the diagonal
+    int32_t* hypothesis
+    int32_t* moved  # the hypothesis with a phrase in another place
+    const int32_t* reference
+    Py_ssize_t words
+    Py_ssize_t expected
+    Py_ssize_t stride
+    int32_t* low  # of each word: the first place of its row,
+    int32_t* high  # and the place after the last
+    int32_t* costs  # the rows of the hypothesis
+    int32_t* before  # two rows of `moved`
+    int32_t* after
+    int32_t* aligned  # of each word of the reference: the place in the hypothesis
+    int32_t* wrong  # how many words up to each place are edited: in the hypothesis,
+    int32_t* missed  # and in the reference
+
+
+def ter(a_offsets, a_places, a_data, b_offsets, b_places, b_data, int64_t[::1] edits, int64_t[::1] steps):
+    """Write the edits of each row by which a becomes b, -1 where the beam holds no way; and the rows of costs it took."""
+    cdef Column a = column(a_offsets, a_places, a_data), b = column(b_offsets, b_places, b_data)
+    cdef Py_ssize_t row, rows = edits.shape[0], size, most = 0
+    cdef Pair pair
+    cdef Beam beam
+    cdef int32_t* room = NULL
+    cdef int32_t* more
+    try:
+        open_pair(&pair, &a, &b, rows, True)
+        with nogil:
+            for row in range(rows):
+                read(&pair, &a, &b, row)
+                steps[row] = 0
+                if pair.in_a == 0 or pair.in_b == 0:
+                    edits[row] = pair.in_a + pair.in_b
+                    continue
+                size = set_beam(&beam, &pair)
+                if size > most:
+                    more = <int32_t*> realloc(room, size * sizeof(int32_t))
+                    if more == NULL:
+                        with gil:
+                            raise MemoryError
+                    room = more
+                    most = size
+                divide(&beam, room)
+                edits[row] = shift_all(&beam, &steps[row])
+    finally:
+        close_pair(&pair)
+        free(room)
+
+
+cdef Py_ssize_t set_beam(Beam* beam, const Pair* pair) noexcept nogil:
+    """Set the sizes; returns how many numbers the rest takes."""
+    cdef double ratio = <double>pair.in_b / <double>pair.in_a
+    beam.hypothesis = pair.a
+    beam.reference = pair.b
+    beam.words = pair.in_a
+    beam.expected = pair.in_b
+    beam.stride = min(2 * width_of(ratio) + 2, beam.expected + 2)
+    return (beam.words + 1) * (beam.stride + 4) + 4 * (beam.expected + 3)
+
+
+cdef inline Py_ssize_t width_of(double ratio) noexcept nogil:
+    return <Py_ssize_t>ceil(ratio / 2 + BEAM) if BEAM < ratio / 2 else BEAM
+
+
+cdef void divide(Beam* beam, int32_t* room) noexcept nogil:
+    cdef double ratio = <double>beam.expected / <double>beam.words
+    cdef Py_ssize_t i, middle, width = width_of(ratio), size = beam.words + 1
+    beam.low = room
+    beam.high = beam.low + size
+    beam.moved = beam.high + size
+    beam.wrong = beam.moved + size
+    beam.costs = beam.wrong + size
+    beam.before = beam.costs + size * beam.stride
+    beam.after = beam.before + beam.expected + 3
+    beam.aligned = beam.after + beam.expected + 3
+    beam.missed = beam.aligned + beam.expected + 3
+    for i in range(1, size):
+        middle = <Py_ssize_t>floor(i * ratio)
+        beam.low[i] = <int32_t>max(0, middle - width)
+        beam.high[i] = <int32_t>min(beam.expected + 1, middle + width)
+    beam.high[beam.words] = <int32_t>(beam.expected + 1)
+
+
+cdef int64_t shift_all(Beam* beam, int64_t* steps) noexcept nogil:
+    """Move the phrase that saves most, until none does or enough were tried; as sacrebleu's `translation_edit_rate`."""
+    cdef int64_t shifts = 0, tried = 0, saved
+    cdef Py_ssize_t first = 0, start, size, target
+    while True:
+        fill(beam, first, steps)
+        if not trace(beam):
+            return -1
+        saved = best_shift(beam, &tried, steps, &start, &size, &target)
+        if tried >= CANDIDATES or saved <= 0:
+            return shifts + cost_at(beam, beam.words, beam.expected)
+        shifts += 1
+        move(beam, start, size, target)
+        first = 0
+        while beam.hypothesis[first] == beam.moved[first]:
+            first += 1
+        memcpy(beam.hypothesis, beam.moved, beam.words * sizeof(int32_t))
+
+
+cdef inline int32_t cost_at(const Beam* beam, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    if i == 0:
+        return <int32_t>j
+    return beam.costs[i * beam.stride + j - beam.low[i]] if beam.low[i] <= j < beam.high[i] else FAR
+
+
+cdef void load(Beam* beam, Py_ssize_t i) noexcept nogil:
+    """Make row i of the hypothesis the one before."""
+    cdef Py_ssize_t j, last = beam.high[i + 1] if i < beam.words else beam.expected + 1
+    for j in range(max(beam.low[i] - 1, 0) if i else 0, last):
+        beam.before[j] = cost_at(beam, i, j)
+
+
+cdef void next_row(Beam* beam, int32_t word, Py_ssize_t i) noexcept nogil:
+    """Compute row i, where this word is, from the row before."""
+    cdef Py_ssize_t j, low = beam.low[i], high = beam.high[i]
+    cdef int32_t cost, left = FAR
+    if low == 0:
+        left = beam.after[0] = beam.before[0] + 1
+    else:
+        beam.after[low - 1] = FAR
+    for j in range(max(low, 1), high):
+        cost = beam.before[j - 1] + (beam.reference[j - 1] != word)
+        cost = min(min(cost, FAR), min(beam.before[j], left) + 1)
+        beam.after[j] = left = cost
+    if i < beam.words:
+        for j in range(high, beam.high[i + 1]):
+            beam.after[j] = FAR
+
+
+cdef void fill(Beam* beam, Py_ssize_t first, int64_t* steps) noexcept nogil:
+    """Compute the rows of the hypothesis after the first so many, which are known."""
+    cdef Py_ssize_t i
+    load(beam, first)
+    for i in range(first + 1, beam.words + 1):
+        next_row(beam, beam.hypothesis[i - 1], i)
+        memcpy(beam.costs + i * beam.stride, beam.after + beam.low[i], (beam.high[i] - beam.low[i]) * sizeof(int32_t))
+        beam.before, beam.after = beam.after, beam.before
+    steps[0] += beam.words - first
+
+
+cdef bint trace(Beam* beam) noexcept nogil:
+    """Align the words; false if the beam holds no way. A replaced word is preferred to a dropped, that to an added one."""
+    cdef Py_ssize_t i = beam.words, j = beam.expected
+    cdef int32_t cost, differs
+    memset(beam.wrong, 0, (beam.words + 1) * sizeof(int32_t))
+    memset(beam.missed, 0, (beam.expected + 1) * sizeof(int32_t))
+    while i or j:
+        cost = cost_at(beam, i, j)
+        if cost >= FAR:
+            return False
+        differs = 1 if i == 0 or j == 0 else beam.hypothesis[i - 1] != beam.reference[j - 1]
+        if i and j and cost == cost_at(beam, i - 1, j - 1) + differs:
+            beam.aligned[j - 1] = <int32_t>(i - 1)
+            beam.wrong[i] = beam.missed[j] = differs
+            i -= 1
+            j -= 1
+        elif i and (j == 0 or cost == cost_at(beam, i - 1, j) + 1):
+            beam.wrong[i] = 1
+            i -= 1
+        else:
+            beam.aligned[j - 1] = <int32_t>(i - 1)
+            beam.missed[j] = 1
+            j -= 1
+    for i in range(beam.words):
+        beam.wrong[i + 1] += beam.wrong[i]
+    for j in range(beam.expected):
+        beam.missed[j + 1] += beam.missed[j]
+    return True
+
+
+cdef int64_t best_shift(Beam* beam, int64_t* tried, int64_t* steps,
+                        Py_ssize_t* start, Py_ssize_t* size, Py_ssize_t* target) noexcept nogil:
+    """The most edits that one shift saves, and this shift: of several the longest, then the earliest phrase and place."""
+    cdef int64_t best = -FAR, saved
+    cdef int32_t now = cost_at(beam, beam.words, beam.expected)
+    cdef Py_ssize_t h, r, length, at, place, last
+    for h in range(beam.words):
+        for r in range(max(0, h - SHIFT_DISTANCE), min(beam.expected, h + SHIFT_DISTANCE + 1)):
+            length = 0
+            while (length < SHIFT_SIZE and h + length < beam.words and r + length < beam.expected
+                   and beam.hypothesis[h + length] == beam.reference[r + length]):
+                length += 1
+                if (beam.wrong[h + length] == beam.wrong[h] or beam.missed[r + length] == beam.missed[r]
+                        or h <= beam.aligned[r] < h + length):
+                    continue
+                last = -1
+                for at in range(r - 1, r + length):
+                    place = beam.aligned[at] + 1 if at >= 0 else 0
+                    if place == last:
+                        continue
+                    last = place
+                    move(beam, h, length, place)
+                    saved = now - cost_of_moved(beam, now, steps)
+                    tried[0] += 1
+                    if saved > best or (saved == best and (length > size[0] or (length == size[0] and (
+                            h < start[0] or (h == start[0] and place < target[0]))))):
+                        best = saved
+                        start[0] = h
+                        size[0] = length
+                        target[0] = place
+                if tried[0] >= CANDIDATES:
+                    return best
+    return best
+
+
+cdef void move(Beam* beam, Py_ssize_t start, Py_ssize_t size, Py_ssize_t target) noexcept nogil:
+    """Write the hypothesis with the phrase before `target`; a target within the phrase moves it by as many words."""
+    cdef Py_ssize_t stop = start + size, last = target if target > stop else min(size + target, beam.words)
+    memcpy(beam.moved, beam.hypothesis, beam.words * sizeof(int32_t))
+    if target < start:
+        memcpy(beam.moved + target, beam.hypothesis + start, size * sizeof(int32_t))
+        memcpy(beam.moved + target + size, beam.hypothesis + target, (start - target) * sizeof(int32_t))
+    else:
+        memcpy(beam.moved + start, beam.hypothesis + stop, (last - stop) * sizeof(int32_t))
+        memcpy(beam.moved + start + last - stop, beam.hypothesis + start, size * sizeof(int32_t))
+
+
+cdef int32_t cost_of_moved(Beam* beam, int32_t now, int64_t* steps) noexcept nogil:
+    """The edits after a shift, `now` before it; ends where the rows become those of the hypothesis."""
+    cdef Py_ssize_t i, first = 0, last = beam.words
+    while first < beam.words and beam.hypothesis[first] == beam.moved[first]:
+        first += 1
+    if first == beam.words:
+        return now
+    while beam.hypothesis[last - 1] == beam.moved[last - 1]:
+        last -= 1
+    load(beam, first)
+    for i in range(first + 1, beam.words + 1):
+        next_row(beam, beam.moved[i - 1], i)
+        steps[0] += 1
+        beam.before, beam.after = beam.after, beam.before
+        if i >= last and memcmp(beam.before + beam.low[i], beam.costs + i * beam.stride,
+                                (beam.high[i] - beam.low[i]) * sizeof(int32_t)) == 0:
+            return now
+    return beam.before[beam.expected]

@@ -183,12 +183,7 @@ def _ngrams(tokens: list[str], n: int) -> list[tuple[str, ...]]:
 def _statistics(
     prediction: pa.Array, reference: pa.Array, tokenize: str, lowercase: bool, order: int, reference_length: str
 ) -> Rows:
-    sizes = np.asarray(pc.list_value_length(reference))
-    bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    texts = reference.flatten()
-    if texts.null_count:
-        bounds = np.concatenate([[0], np.cumsum(np.asarray(texts.is_valid()), dtype=np.int64)])[bounds]
-        texts = texts.drop_null()
+    texts, bounds = flatten(reference)
     predicted, expected = (_tokens(column, tokenize, lowercase) for column in (prediction, texts))
     statistics = match_ngrams(predicted, expected, bounds, order, shortest=reference_length == "shortest")
     empty = bounds[1:] == bounds[:-1]
@@ -197,7 +192,29 @@ def _statistics(
     return Rows(statistics, np.where(empty, "reference is an empty list", NOTHING))
 
 
+def flatten(reference: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The references of all rows that are not null, and where those of each row start and the last ones stop.
+
+    >>> texts, bounds = flatten(pa.array([["a", None], [], ["b", "c"]]))
+    >>> texts.to_pylist(), bounds.tolist()
+    (['a', 'b', 'c'], [0, 1, 1, 3])
+    """
+    bounds = np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(reference)), dtype=np.int64)])
+    texts = reference.flatten()
+    if texts.null_count:
+        bounds = np.concatenate([[0], np.cumsum(np.asarray(texts.is_valid()), dtype=np.int64)])[bounds]
+        texts = texts.drop_null()
+    return texts, bounds
+
+
+def lower(column: pa.Array) -> pa.Array:
+    """Every text in lower case, as Python makes it.
+
+    >>> lower(pa.array(["Ünï"])).to_pylist()
+    ['ünï']
+    """
+    return pa.array([text.lower() for text in column.to_pylist()], pa.large_string())
+
+
 def _tokens(column: pa.Array, tokenize: str, lowercase: bool) -> pa.Array:
-    if lowercase:
-        column = pa.array([text.lower() for text in column.to_pylist()], pa.large_string())
-    return tokenise(column, "whitespace" if tokenize == "none" else tokenize)
+    return tokenise(lower(column) if lowercase else column, "whitespace" if tokenize == "none" else tokenize)

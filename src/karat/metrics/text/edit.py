@@ -10,7 +10,7 @@ from karat.core.columns.kinds import Array, Counts, Score, Text
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
 from karat.core.metric.rows import NOTHING, Rows, divide, find_too_long, score_rest
-from karat.metrics.text.edit_distance import compare_spelling, edits
+from karat.metrics.text.edit_distance import compare_spelling, count_words, edits
 from karat.metrics.text.string_comparison import equal
 from karat.text.columns import Normalizer, Tokenizer, normalise, tokenise
 
@@ -71,17 +71,11 @@ def _count(predicted: pa.Array, expected: pa.Array, *, words: bool = False) -> R
         found, _, in_b = edits(a, b, words=words)
         return np.column_stack([found, in_b])
 
-    size = _count_words if words else _count_characters
+    size = count_words if words else _count_characters
     reasons = find_too_long(size(predicted), size(expected), "words" if words else "characters")
     if not np.equal(reasons, NOTHING).all():
         reasons[equal(predicted, expected) == 1] = None
     return score_rest(reasons, (predicted, expected), count)
-
-
-def _count_words(texts: pa.Array) -> Array:
-    """How many words texts have that are joined by single spaces."""
-    words: Array = np.asarray(pc.count_substring(texts, " ")) + np.asarray(pc.not_equal(texts, ""))
-    return words
 
 
 def _count_characters(texts: pa.Array) -> Array:

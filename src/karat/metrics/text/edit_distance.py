@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.metrics.text.string_comparison import Similarities, TokenCounts, parts, texts_of
 
@@ -52,6 +53,34 @@ def compare_spelling(a: pa.Array, b: pa.Array) -> Similarities:
     out = np.empty(len(a))
     kernel.jaro_winkler(*parts(a), *parts(b), out)
     return out
+
+
+def shifted_edits(a: pa.Array, b: pa.Array) -> Similarities:
+    """The edits of words and moves of phrases that turn `a` into `b`, as in TER. Shape (n,), NaN where none are found.
+
+    The definition is sacrebleu's.
+
+    >>> shifted_edits(pa.array(["on the mat the cat sat"]), pa.array(["the cat sat on the mat"]))
+    array([1.])
+    """
+    if not COMPILED:
+        from sacrebleu.metrics.lib_ter import translation_edit_rate  # noqa: PLC0415  (an extra)
+
+        return np.array([translation_edit_rate(x.split(), y.split())[0] for x, y in texts_of(a, b)], float)
+    found, steps = np.empty((2, len(a)), np.int64)
+    kernel.ter(*parts(a), *parts(b), found, steps)
+    return np.where(found < 0, np.nan, found)
+
+
+def count_words(texts: pa.Array) -> TokenCounts:
+    """How many words the texts of a column have, which single spaces separate.
+
+    >>> count_words(pa.array(["a b", ""])).tolist()
+    [2, 0]
+    """
+    distinct = texts.dictionary if pa.types.is_dictionary(texts.type) else texts
+    words: TokenCounts = np.asarray(pc.count_substring(distinct, " ")) + np.asarray(pc.not_equal(distinct, ""))
+    return words if distinct is texts else words.take(texts.indices.to_numpy())
 
 
 def count_edits(a: Sequence[str], b: Sequence[str]) -> int:

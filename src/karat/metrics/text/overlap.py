@@ -12,7 +12,7 @@ from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
 from karat.core.metric.rows import divide
 from karat.metrics.text.string_comparison import equal, overlap
-from karat.text.columns import Normalizer, Tokenizer, normalise, tokenise
+from karat.text.columns import Normalizer, Tokenizer, distinct_words, normalise, tokenise
 
 SQUAD_2 = (
     "Rajpurkar, Jia and Liang 2018, Know What You Don't Know: Unanswerable Questions for SQuAD, arXiv:1806.03822; "
@@ -90,7 +90,11 @@ def token_recall(
     return _apply_empty_rule(divide(common, expected), predicted, expected, empty)
 
 
-@metric(source="Jaccard 1912, The distribution of the flora in the alpine zone, New Phytologist 11", lowered_by=EITHER)
+@metric(
+    source="Jaccard 1912, The distribution of the flora in the alpine zone, New Phytologist 11",
+    encoded=True,
+    lowered_by=EITHER,
+)
 def jaccard(
     prediction: Text, reference: Text, *, normalize: Normalizer = "unicode", tokenize: Tokenizer = "words"
 ) -> Score:
@@ -102,10 +106,10 @@ def jaccard(
     [0.5]
     """
     predicted, expected = (
-        (set(tokens.split()) for tokens in tokenise(normalise(column, normalize), tokenize).to_pylist())
-        for column in (prediction, reference)
+        distinct_words(tokenise(normalise(column, normalize), tokenize)) for column in (prediction, reference)
     )
-    return [len(a & b) / len(a | b) if a or b else 1.0 for a, b in zip(predicted, expected, strict=True)]
+    common, in_predicted, in_expected = overlap(predicted, expected)
+    return divide(common, in_predicted + in_expected - common, otherwise=1.0)
 
 
 def _counts(

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import string
-from collections import Counter
-from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import numpy as np
+import pyarrow as pa
 
 from karat.core.columns.kinds import Array, Counts, Text, Texts
 from karat.core.errors import MissingExtra
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
-from karat.core.metric.rows import Rows, collect_rows, divide, find_too_long
+from karat.core.metric.rows import NOTHING, Rows, divide, find_too_long, score_rest
 from karat.core.metric.setting import NgramOrder, Range, check_not_negative
+from karat.metrics.text.bleu import flatten, lower, match_ngrams
+from karat.metrics.text.edit_distance import count_words, shifted_edits
+from karat.text.columns import map_by_definition, tokenise
 
 CHRF = "Popović 2015, chrF, W15-3049; 2017, chrF++, W17-4770; as in sacrebleu, https://github.com/mjpost/sacrebleu"
 TER = "Snover et al. 2006, A Study of Translation Edit Rate; as in sacrebleu, https://github.com/mjpost/sacrebleu"
-SHIFTED = 10_000  # the cost of a pair of words: all are compared again for each phrase that may be moved
+SHIFTED = (
+    10_000  # the cost of a pair of words: those near the diagonal are compared again for each phrase that may move
+)
 
 
 def chrf_value(totals: Array, *, beta: float) -> Array:
@@ -52,22 +56,14 @@ def chrf(
     >>> chrf(["the cat sat"], ["the cat sat down"], word_order=2).to_numpy().round(4)
     array([0.6836])
     """
-
-    def count(text: str) -> list[Counter[str]]:
-        text = text.lower() if lowercase else text
-        characters, words = "".join(text.split()), _split_words(text) if word_order else []
-        return [
-            *(Counter(characters[i : i + n] for i in range(len(characters) - n + 1)) for n in range(1, char_order + 1)),
-            *(Counter(" ".join(words[i : i + n]) for i in range(len(words) - n + 1)) for n in range(1, word_order + 1)),
-        ]
-
-    def compare(predicted: str, expected: list[str]) -> Array:
-        ngrams = count(predicted)
-        counts = np.array([_common(ngrams, count(text)) for text in expected], float)
-        best: Array = counts[np.argmax(chrf_value(counts, beta=beta))]
-        return best
-
-    return _compare_each(prediction, reference, compare, 3 * (char_order + word_order))
+    texts, bounds = flatten(reference)
+    predicted, expected = (lower(column) if lowercase else column for column in (prediction, texts))
+    counts = _count_ngrams(tokenise(predicted, "chars"), tokenise(expected, "chars"), bounds, char_order)
+    if word_order:
+        counts = np.hstack([counts, _count_ngrams(_words(predicted), _words(expected), bounds, word_order)])
+    rows = np.repeat(np.arange(len(prediction)), np.diff(bounds))
+    best = np.lexsort((-chrf_value(counts, beta=beta), rows))
+    return _place(counts[best[_starts(bounds)]], bounds)
 
 
 def ter_value(totals: Array) -> Array:
@@ -89,44 +85,66 @@ def ter(
     """Translation edit rate: edited words and moved phrases divided by the number of words in the references.
 
     Of several references the one with the fewest edits counts; the edits are divided by the mean length of all. The
-    value is that of the corpus: all edits divided by all words. Computed by sacrebleu, with its settings; 1 is one edit
-    per word. A row with more than 1,000,000 pairs of words (1,000 x 1,000) is unscored. Needs the extra `text`.
+    value is that of the corpus: all edits divided by all words. Settings, limits and values are sacrebleu's, which also
+    splits the texts; 1 is one edit per word. A row with more than 1,000,000 pairs of words (1,000 x 1,000) is unscored.
+    Needs the extra `text`.
 
     >>> ter(["on the mat the cat sat"], [["the cat sat on the mat"]]).to_numpy().round(4)
     array([0.1667])
     """
     try:
-        from sacrebleu.metrics.ter import TER as Rate  # noqa: N811, PLC0415  (an extra)
+        from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer  # noqa: PLC0415  (an extra)
     except ImportError:
         raise MissingExtra("sacrebleu", extra="text", need="ter") from None
-    rate = Rate(normalized=normalized, no_punct=no_punct, asian_support=asian_support, case_sensitive=case_sensitive)
-
-    def compare(predicted: str, expected: list[str]) -> tuple[float, float] | str:
-        mine, theirs = (np.array([len(text.split())]) for text in (predicted, max(expected, key=len)))
-        if (reason := find_too_long(mine, theirs, "words", SHIFTED)[0]) is not None:
-            return str(reason)
-        score = rate.sentence_score(predicted, expected)
-        return score.num_edits, score.ref_length
-
-    return _compare_each(prediction, reference, compare, 2)
-
-
-def _compare_each(
-    predictions: Text, references: Texts, compare: Callable[[str, list[str]], Iterable[float] | str], width: int
-) -> Rows:
-    """The counts of each row, from its prediction and its references that are not null."""
-    columns = zip(predictions.to_pylist(), references.to_pylist(), strict=True)
-    rows = ((predicted, [text for text in expected if text is not None]) for predicted, expected in columns)
-    return collect_rows((compare(*row) if row[1] else "reference is an empty list" for row in rows), width)
+    split = TercomTokenizer(
+        normalized=normalized, no_punct=no_punct, asian_support=asian_support, case_sensitive=case_sensitive
+    )
+    texts, bounds = flatten(reference)
+    predicted, expected = (map_by_definition(side, lambda text: split(text.rstrip())) for side in (prediction, texts))
+    predicted, lengths = _repeat(predicted, bounds), count_words(expected)
+    reasons = find_too_long(count_words(predicted), lengths, "words", SHIFTED)
+    found = score_rest(reasons, (predicted, expected), shifted_edits)
+    starts, sizes = _starts(bounds), np.diff(bounds)
+    least = np.minimum.reduceat(found.statistics.reshape(-1), starts)
+    mean = np.add.reduceat(lengths, starts) / sizes[sizes > 0]
+    return _place(np.column_stack([least, mean]), bounds, found.reasons)
 
 
-def _common(predicted: list[Counter[str]], expected: list[Counter[str]]) -> list[int]:
-    """For each order the n-grams of the prediction (0 if the reference has none), of the reference and in common."""
-    counts = []
-    for a, b in zip(predicted, expected, strict=True):
-        common = sum(min(times, b[ngram]) for ngram, times in a.items() if ngram in b)
-        counts += [a.total() if b else 0, b.total(), common]
-    return counts
+def _repeat(predicted: pa.Array, bounds: Array) -> pa.DictionaryArray:
+    """The prediction of each reference."""
+    return pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(predicted)), np.diff(bounds)), predicted)
+
+
+def _starts(bounds: Array) -> Array:
+    """Where the references of each row start that has any."""
+    starts: Array = bounds[:-1][np.diff(bounds) > 0]
+    return starts
+
+
+def _place(counts: Array, bounds: Array, reasons: Array | None = None) -> Rows:
+    """The counts of the rows that have references among all rows, and the first reason of any reference of a row."""
+    there = np.diff(bounds) > 0
+    statistics = np.full((len(there), counts.shape[1]), np.nan)
+    statistics[there] = counts
+    if reasons is None and there.all():
+        return Rows(statistics)
+    why = np.where(there, NOTHING, "reference is an empty list")
+    if reasons is not None:
+        for at in np.flatnonzero(np.not_equal(reasons, NOTHING))[::-1].tolist():
+            why[np.searchsorted(bounds, at, "right") - 1] = reasons[at]
+    return Rows(statistics, why)
+
+
+def _count_ngrams(predicted: pa.Array, expected: pa.Array, bounds: Array, order: int) -> Array:
+    """For each reference and order the n-grams of the prediction (0 if the reference has none), of it and in common."""
+    found = match_ngrams(_repeat(predicted, bounds), expected, np.arange(len(expected) + 1), order, shortest=True)
+    sizes = np.maximum(found[:, :2, None] - np.arange(order), 0)
+    predicted_sizes = np.where(sizes[:, 1] > 0, sizes[:, 0], 0)
+    return np.stack([predicted_sizes, sizes[:, 1], found[:, 2 : 2 + order]], axis=2).reshape(len(found), 3 * order)
+
+
+def _words(texts: pa.Array) -> pa.Array:
+    return map_by_definition(texts, lambda text: " ".join(_split_words(text)))
 
 
 def _split_words(text: str) -> list[str]:
