@@ -7,6 +7,9 @@ import logging
 import multiprocessing
 import os
 import re
+import socket
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -14,6 +17,7 @@ from contextlib import suppress
 from functools import partial, partialmethod
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 
 import pytest
@@ -89,6 +93,22 @@ def fork():
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     return partial(Forked, context)
+
+
+@pytest.fixture(scope="session")
+def karat_program(tmp_path_factory):
+    """The path of a program `karat` for scripts that call it often: a process that has imported it forks for each."""
+    program, script = tmp_path_factory.mktemp("bin") / "karat", Path(__file__).with_name("resident.py")
+    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        door = f"{folder}/door"  # the path of a socket has to be short
+        server.bind(door)
+        server.listen(64)
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {script} {door} "$@"\n')
+        program.chmod(0o755)
+        process = subprocess.Popen([sys.executable, script], stdin=server)
+        yield program
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture

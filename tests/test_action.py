@@ -39,11 +39,11 @@ else:
 class Runner:
     """Runs the steps of the action in a folder, as GitHub's runner does."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, karat_program):
         self.folder, self.fake = folder, folder / "fake"
         (folder / "bin").mkdir()
         self.fake.mkdir()
-        self.put("karat", f'#!/bin/sh\nexec {sys.executable} -m karat "$@"\n')
+        shutil.copy(karat_program, folder / "bin")
         self.put("gh", f"#!{sys.executable}\n{GH}")
         self.answer(artifacts=[], comments=[])
 
@@ -115,10 +115,10 @@ def fill(text, known):
 
 
 @pytest.fixture
-def runner(tmp_path):
+def runner(tmp_path, karat_program):
     if shutil.which("jq") is None:
         pytest.skip("jq is not installed")
-    return Runner(tmp_path)
+    return Runner(tmp_path, karat_program)
 
 
 def artifact(number, branch="main", repository=1, *, expired=False):

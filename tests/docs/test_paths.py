@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -25,13 +24,9 @@ START, PAPER, GATE, JUDGE = section("Your own files")
 
 
 @pytest.fixture
-def shell(tmp_path):
+def shell(tmp_path, karat_program):
     """Runs commands as they are written, in a folder, and returns the finished process."""
-    program = tmp_path / ".bin" / "karat"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m karat "$@"\n')
-    program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{program.parent}:/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {**os.environ, "PATH": f"{karat_program.parent}:/usr/bin:/bin"}
     environment |= {"KARAT_CACHE": str(tmp_path / ".cache"), "OPENAI_API_KEY": "sk-of-the-test"}
     environment.pop("KARAT_RUNS", None)
 

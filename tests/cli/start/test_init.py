@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -35,15 +34,11 @@ def init(folder, *words, code=0):
 
 
 @pytest.fixture
-def run(tmp_path_factory, monkeypatch):
+def run(karat_program):
     """Runs the script of a folder as a user does, and returns the finished process."""
-    program = tmp_path_factory.mktemp("bin") / "karat"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m karat "$@"\n')
-    program.chmod(0o755)
-    path = f"{program.parent}:/usr/bin:/bin"
 
     def run(folder, code=0):
-        environment = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {**os.environ, "PATH": f"{karat_program.parent}:/usr/bin:/bin"}
         environment.pop("KARAT_RUNS", None)
         words = ["sh", "--", f"{folder.name}/{SCRIPT}"]
         done = subprocess.run(
