@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -89,49 +90,61 @@ REFUSED = {
 }
 
 
-def run(reply, form, rows=ROWS, spec="correctness", **settings):
-    with FakeServer(lambda _: reply, forms=FORMS[form]) as server:
+READ = {"as asked": GOOD}  # first: an endpoint of whose first replies none can be read is an error
+
+
+def run(replies, form, /, **settings):
+    """Judge a row for each reply: the result, its value, its columns by the replies' names, and the number of calls."""
+    rows = [{"question": f"row-{n}-", "prediction": "p", "reference": ["r"]} for n in range(len(replies))]
+
+    def answer(messages):
+        return list(replies.values())[int(re.search(r"row-(\d+)-", str(messages))[1])]
+
+    with FakeServer(answer, forms=FORMS[form]) as server:
         governor = Governor()
         with use_governor(governor, base_url=server.url):
-            result = karat.score(rows, Judge(spec, model=f"answers in {form}", **settings))
+            result = karat.score(rows, Judge("correctness", model=f"answers in {form}", **settings))
     (spec,) = result.values
-    columns = {name: result.table[f"{spec}.{name}"].to_pylist() for name in ("raw", "repaired", "label")}
-    return result, result.values[spec], columns, governor.totals.calls, server
+    columns = {
+        name: dict(zip(replies, result.table[column].to_pylist(), strict=True))
+        for name, column in [("reason", "reason"), *((n, f"{spec}.{n}") for n in ("raw", "repaired", "label"))]
+    }
+    return result, result.values[spec], columns, governor.totals.calls
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", MENDED)
-def test_a_reply_with_one_reading_is_read_counted_and_kept(name, form):
-    reply = MENDED[name]
-    result, value, columns, calls, _ = run(reply, form)
-    text = reply if isinstance(reply, str) else reply.thoughts
-    assert (value.scored, value.value, calls) == (4, 1, 4)
-    assert columns == {"raw": [text] * 4, "repaired": [True] * 4, "label": ["correct"] * 4}
-    assert result.as_dict()["metrics"][0]["counts"]["repaired"] == {"true": 4}
+def test_replies_with_one_reading_are_read_counted_and_kept(form):
+    result, value, columns, calls = run(MENDED, form)
+    size = len(MENDED)
+    assert (value.scored, value.value, calls) == (size, 1, size)
+    assert columns["raw"] == {name: getattr(reply, "thoughts", reply) for name, reply in MENDED.items()}
+    assert columns["repaired"] == dict.fromkeys(MENDED, True)
+    assert columns["label"] == dict.fromkeys(MENDED, "correct")
+    assert result.as_dict()["metrics"][0]["counts"]["repaired"] == {"true": size}
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_reply_with_no_reading_or_two_is_asked_again_and_then_unscored_with_the_reason(name, form):
-    reply, reason = REFUSED[name]
-    result, value, columns, calls, _ = run(reply, form)
-    assert (value.scored, calls) == (0, 8)
-    assert all(reason in each for each in result.table["reason"].to_pylist())
-    assert columns["repaired"] == [None] * 4
-    assert "counts" not in result.as_dict()["metrics"][0]
+def test_replies_with_no_reading_or_two_are_asked_again_and_then_unscored_with_the_reason(form):
+    replies = READ | {name: reply for name, (reply, _) in REFUSED.items()}
+    result, value, columns, calls = run(replies, form)
+    assert (value.scored, calls) == (1, 1 + 2 * len(REFUSED))
+    assert [name for name, (_, reason) in REFUSED.items() if reason not in columns["reason"][name]] == []
+    assert columns["repaired"] == dict.fromkeys(replies)
+    assert result.as_dict()["metrics"][0]["counts"] == {"label": {"correct": 1}}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_replies_as_asked_for_are_not_counted_as_mended(form):
-    for reply in (GOOD, f"```json\n{GOOD}\n```"):
-        _, value, columns, calls, _ = run(reply, form)
-        assert (value.scored, calls, columns["raw"], columns["repaired"]) == (4, 4, [None] * 4, [None] * 4)
+    replies = {"plain": GOOD, "in a fence": f"```json\n{GOOD}\n```"}
+    _, value, columns, calls = run(replies, form)
+    assert (value.scored, calls) == (2, 2)
+    assert columns["raw"] == columns["repaired"] == dict.fromkeys(replies)
 
 
-@pytest.mark.parametrize("name", MENDED)
-def test_a_strict_judge_mends_nothing_and_says_so_in_its_signature(name):
-    result, value, columns, calls, _ = run(MENDED[name], "json_schema", replies="strict")
-    assert (value.scored, calls, columns["repaired"]) == (0, 8, [None] * 4)
+def test_a_strict_judge_mends_nothing_and_says_so_in_its_signature():
+    result, value, columns, calls = run(READ | MENDED, "json_schema", replies="strict")
+    assert (value.scored, calls, columns["label"]["as asked"]) == (1, 1 + 2 * len(MENDED), "correct")
+    assert columns["repaired"] == dict.fromkeys(READ | MENDED)
     assert "replies='strict'" in result.metrics[0].signature
     assert "replies='mend'" in result.metrics[0].using(replies="mend").signature
 
@@ -153,8 +166,8 @@ def test_a_reply_that_was_cut_off_is_asked_with_more_tokens_and_nothing_else_new
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_reply_that_stays_cut_off_names_max_tokens(form):
-    result, value, _, calls, _ = run(Reply(f"<think>{GOOD}", 9, 100, problem=CUT_OFF), form)
-    assert (value.scored, calls) == (0, 8)
+    result, value, _, calls = run({"cut": Reply(f"<think>{GOOD}", 9, 100, problem=CUT_OFF)}, form)
+    assert (value.scored, calls) == (0, 2)
     assert set(result.table["reason"].to_pylist()) == {
         "cut off at the token limit after 100 tokens: raise max_tokens (--max-tokens N), or the endpoint's own limit"
     }
