@@ -149,5 +149,5 @@ def test_answers_of_drop_in_json_lines(reference, tmp_path):
 def test_answers_of_drop_that_are_no_texts_are_an_error(tmp_path):
     file = tmp_path / "answers.jsonl"
     file.write_text('{"prediction": "14", "reference": [["14"]]}\n{"prediction": "14", "reference": [[1.5]]}\n')
-    with pytest.raises(karat.errors.RowError, match=r"'reference'.*row 2: answers are texts.*found 1.5"):
+    with pytest.raises(karat.errors.RowError, match=r"row 2, column 'reference': answers are texts.*found 1.5"):
         karat.score(file, "drop_f1")

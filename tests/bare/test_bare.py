@@ -142,7 +142,7 @@ def test_names_of_metrics_are_understood_or_answered_in_a_line(bare, folder, nam
     ("cell", "message"),
     [
         ({"a": 1, "b": 2}, "row 1: column 'prediction' (prediction) holds objects with the keys 'a', 'b'"),
-        ([["x"]], "row 1: expected text"),
+        ([["x"]], "row 1, column 'prediction': expected text"),
         (["x", "y"], "several a row. Which of them counts?"),
     ],
 )

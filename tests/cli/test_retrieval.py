@@ -139,12 +139,12 @@ def test_a_cell_that_holds_no_ids_is_named(tmp_path):
     (tmp_path / "a.jsonl").write_text(
         '{"retrieved": ["a"], "relevant": ["a"]}\n{"retrieved": "a", "relevant": ["a"]}\n'
     )
-    with pytest.raises(karat.KaratError, match="row 2: a list of ids"):
+    with pytest.raises(karat.KaratError, match="row 2, column 'retrieved': a list of ids"):
         karat.score(tmp_path / "a.jsonl", "map")
     (tmp_path / "b.jsonl").write_text(
         '{"retrieved": ["a"], "relevant": ["a"]}\n{"retrieved": [], "relevant": {"a": "x"}}\n'
     )
-    with pytest.raises(karat.KaratError, match="row 2: grades by id"):
+    with pytest.raises(karat.KaratError, match="row 2, column 'relevant': grades by id"):
         karat.score(tmp_path / "b.jsonl", "map")
 
 
