@@ -3,6 +3,8 @@
 The components are stored under this path. They are defined in `karat.adapters.haystack`.
 """
 
+from typing import TYPE_CHECKING
+
 from karat.adapters.haystack import (
     AnswerExactMatchEvaluator,
     ContextRelevanceEvaluator,
@@ -16,8 +18,13 @@ from karat.adapters.haystack import (
     KaratEvaluator,
     LLMEvaluator,
     RecallMode,
-    SASEvaluator,
 )
+from karat.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from karat.adapters.haystack import SASEvaluator
+
+__getattr__ = lazy_names(__name__, {"karat.adapters.haystack.sas": "SASEvaluator"})[0]  # it loads sentence-transformers
 
 __all__ = [
     "AnswerExactMatchEvaluator",
