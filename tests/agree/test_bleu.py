@@ -69,8 +69,8 @@ def value(metric, predictions, references) -> float:
 )
 @pytest.mark.parametrize(("ours", "name"), [("13a", "13a"), ("intl", "intl"), ("none", "none"), ("chars", "char")])
 def test_every_setting_of_sacrebleu(ours, name, smooth, amount, effective_order):
-    for seed, longest in ((1, 14), (2, 3), (3, 150)):
-        rows = corpus(seed, longest=longest)
+    for seed, size, longest in ((1, 40, 14), (2, 40, 3), (3, 10, 150)):
+        rows = corpus(seed, size, longest)
         whole, sentences = theirs(
             *rows, tokenize=name, smooth_method=smooth, smooth_value=amount, effective_order=effective_order
         )
