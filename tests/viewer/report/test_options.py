@@ -137,3 +137,17 @@ def test_a_report_replaces_only_one_on_the_same_systems(tmp_path):
         assert other.read_text() == text
     assert CliRunner().invoke(main, ["report", "one", "-o", str(other), "--overwrite"]).exit_code == 0
     assert len(lines(other)) == 1
+
+
+def test_scores_are_drawn_by_no_column_that_is_left_out(tmp_path):
+    rows = {"id": [f"q{at}" for at in range(12)], "cost": [0.25 * at for at in range(12)], "gold": ["x"] * 12}
+    result = karat.score(rows | {"prediction": ["x", "y"] * 6}, ["em", "f1"], keep=True)
+
+    def drawn(**options):
+        path = karat.report(result, output=tmp_path / "r.html", overwrite=True, **options)
+        curves = read(path)["curves"]["exact_match"]
+        return {across: len(found["systems"][0]["parts"]) for across, found in curves.items()}
+
+    assert drawn() == {"length": 1, "cost": 10, "token_f1": 2}
+    assert drawn(redact="cost") == {"length": 1, "token_f1": 2}
+    assert drawn(texts=False) == {"length": 0, "token_f1": 2}

@@ -17,12 +17,13 @@ const { metrics } = data.columns;
 export class Refused extends Error {}
 
 /** What is known of one run, of all, or of one row; the rows of a filter in an order, or how many there are. */
-export async function post(path, { runs, id, filter, sort, offset, limit, fields, histograms } = {}) {
+export async function post(path, { runs, id, filter, sort, offset, limit, fields, histograms, metric, across } = {}) {
   if (path === "row") {
     const found = data.rows.find((row) => row.id === id);
     if (!found) throw new Refused(`No row in this file has the id ${id}.`);
     return found;
   }
+  if (path === "curves") return data.curves[metric][across];
   if (path in data.of_runs) return data.of_runs[path][Number(runs[0])];
   if (path !== "rows" && path !== "facets") return data[path];
   const kept = choose(filter);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -30,9 +30,11 @@ from karat.viewer.rows.display import describe_table
 from karat.viewer.rows.facets import count_bins, list_histograms
 from karat.viewer.rows.fields import Field
 from karat.viewer.rows.filters import field_numbers
+from karat.viewer.rows.score_curves import LENGTH, draw_curves
 from karat.viewer.rows.table import RowTable
 
 _LINES = 80  # of all slices in all plots
+_NUMBERS, _DRAWN = 6, 100_000  # columns of numbers by which scores are drawn, and rows of all systems, at most
 _RECOMPUTED = ("cluster", "confidence", "seed")  # of a single run's values, which no other command has with them
 
 
@@ -82,7 +84,8 @@ class Content:
         columns = describe_table(table)
         if len(choice.rows) < table.n:
             columns["facets"] += [Field("column", SAMPLE).as_dict()]
-        columns["columns"] = [each for each in columns["columns"] if each["facet"]]
+        numbers = self._list_numbers(columns["columns"])
+        columns["columns"] = [each for each in columns["columns"] if each["facet"]] + numbers
         columns["notes"] = []  # the figures above have them
         columns["aligned_by"] = self.redaction.clean(columns["aligned_by"])
         systems = [{"id": str(at), "name": name} for at, name in enumerate(self.matched.names)]
@@ -100,8 +103,26 @@ class Content:
             "rank": self.ranked and answer_ranked(self.ranked),
             "spread": [count_bins(table, lambda _: None, field)
                        for spec in table.specs for field in list_histograms(table, spec)],
+            "curves": self._curves([each["name"] for each in numbers]),
             "rows": hold_rows(table, choice, self.by, numbered=self._hides_ids),
         }  # fmt: skip
+
+    def _list_numbers(self, columns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The columns of numbers by which scores are drawn, such as cost; their values do not stand beside a row."""
+        free = (each for each in columns if each["type"] == "number" and each["role"] is None and not each["facet"])
+        shown = [each for each in free if not self.redaction.hides(each["name"]) and each["name"] != self._table.by]
+        return [{**each, "sort": False} for each in shown[:_NUMBERS]]
+
+    def _curves(self, numbers: Sequence[str]) -> dict[str, dict[str, Any]] | None:
+        """What the page draws each score by; None of a large run, or of many."""
+        table = self._table
+        if len(table.runs) * table.n > _DRAWN:
+            return None
+        across = [LENGTH, *numbers, *table.specs]
+        return {
+            spec: {each: {"systems": draw_curves(table, spec, each)} for each in across if each != spec}
+            for spec in table.specs
+        }
 
     @cached_property
     def _table(self) -> RowTable:

@@ -16,7 +16,7 @@ import row from "./row.js";
 import rows from "./rows.js";
 
 const { systems, metrics } = data.columns;
-const page = { picked: systems, report: true };
+const page = { picked: systems, report: true, undrawn: !data.curves };
 const content = document.getElementById("content");
 const FEW = 4; // systems whose scores are drawn at first
 let shown = { of: null, screens: [] };

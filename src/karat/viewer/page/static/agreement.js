@@ -57,7 +57,7 @@ function whole({ agreement, corrected, display, command: text, reason: why }) {
   return [
     judges.map((judge) => headline(judge)),
     correctedValues(corrected, display),
-    el("details", el("summary", el("h2", "All coefficients")), coefficients(pairs)),
+    el("details.section", el("summary", el("h2", "All coefficients")), coefficients(pairs)),
     confusions(pairs, labels),
     el(
       "p.note",

@@ -25,7 +25,7 @@ export default async function open(state, page) {
     fill(body, one ? await values(next) : await comparison(next));
     await scores?.update(next);
   };
-  const scores = columns?.metrics.length > 0 && !page.report ? plots(columns, state) : null;
+  const scores = columns?.metrics.length > 0 && !page.undrawn ? plots(columns, state) : null;
   await update(state);
   const head = heading(page, question(page.picked));
   return { title: head.querySelector("h1, h2").textContent, nodes: [head, tools, body, scores?.fold], update };
