@@ -177,6 +177,13 @@ def test_histograms_filter_when_brushed_and_by_their_fields(browser, served):
     assert json.loads(state_of(browser)["filter"])[0]["values"] == [0.5, None]
 
 
+def test_runs_are_sorted_by_a_head(browser, served):
+    start(browser, served)
+    browser.click("[data-key='sort name']")
+    browser.until("document.querySelector('th[aria-sort=ascending]')")
+    assert browser.texts("tbody th") == ["first", "hostile-a", "hostile-b", "second"]
+
+
 def test_saved_views_show_regressions_and_fixes(browser, served):
     start(browser, served, "rows")
     for view, outcome in (("Regressions", "worse"), ("Fixes", "better")):
