@@ -233,7 +233,7 @@ def test_runs_of_the_same_name_and_rows_that_are_none_are_refused(pytester):
     test = "@pytest.mark.karat('em')\n    def test_answers(self, karat_row): pass\n"
     done = session(pytester, 0, code=f"import pytest\nclass TestA:\n    {test}class TestB:\n    {test}")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
-    done.stderr.fnmatch_lines(["*the run 'test_answers' is also that of *TestA::test_answers: name each (run=…)*"])
+    done.stderr.fnmatch_lines(["*the run 'test_answers' is also the run of *TestA::test_answers: name each (run=…)*"])
     code = """
         import pytest
 

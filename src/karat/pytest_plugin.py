@@ -24,7 +24,7 @@ _MARK = (
     "score the rows that the cases give to the fixture karat_row, all together, with these metrics. "
     "gates={SPEC: VALUE}: the session fails where a value is worse; unscored=SHARE: where more rows have no score; "
     "baseline=LABEL: where the run is worse than the one that --karat-save LABEL kept. run: the name of the run, by "
-    "default that of the test."
+    "default the test's name."
 )
 _SETTINGS = ("by", "cluster", "map", "confidence", "seed")
 
@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         case = _read_mark(item, mark, config.getoption("karat_baseline"))
         first = plans.setdefault(case.run, case)
         if first.plan != case.plan or (first.test != case.test and not mark.kwargs.get("run")):
-            name = f"the run {case.run!r} is also that of {first.test}"
+            name = f"the run {case.run!r} is also the run of {first.test}"
             raise pytest.UsageError(f"{case.test}: {name}: name each (run=…), or give both the same mark")
         case.number = number
         item.stash[_CASE] = case

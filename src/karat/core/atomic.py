@@ -72,7 +72,7 @@ def name_full_disk(path: Path, remedy: str) -> Iterator[None]:
 
 
 def check_is_file(path: Path) -> None:
-    """Raise `DataError` where a path names something that is no plain file, such as /dev/null, which stays in place."""
+    """Raise `DataError` where a path is not a plain file, such as /dev/null, which stays in place."""
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected the name of a file")
     if path.exists() and not path.is_file():
@@ -123,7 +123,7 @@ def _reserved(path: Path) -> Iterator[Path]:
     """The path of a temporary file beside another one, that no other process uses.
 
     It is always the same one, locked, so that what a killed process left there is used again; but not where it is
-    taken or is no plain file of ours, and not on Windows, which renames no open file.
+    taken or is not a plain file of ours, and not on Windows, which cannot rename open files.
     """
     temporary, handle = path.with_name(f".{path.name}.new"), None
     if sys.platform != "win32":

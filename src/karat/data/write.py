@@ -41,7 +41,7 @@ def check_output(path: str | Path, schema: pa.Schema | None = None) -> None:
 
 
 def check_folder(path: str | Path) -> None:
-    """Raise `DataError` if the folder of this file does not exist or cannot be written to, or the file is no plain one.
+    """Raise `DataError` if this file is not a plain one, or if its folder does not exist or cannot be written to.
 
     Of an address, raise it if its store or its bucket is out of reach.
     """

@@ -37,7 +37,7 @@ SEEN = 1_000  # rows of pandas by which the types of their columns are known
 class Ray:
     """A cluster of Ray: `karat.score("s3://bucket/*.parquet", "f1", engine=Ray("ray://head:10001"))`.
 
-    `address` is what `ray.init` takes: `"ray://HOST:10001"` for a cluster elsewhere, `"auto"` for that of this machine,
+    `address` is what `ray.init` takes: `"ray://HOST:10001"` for a cluster elsewhere, `"auto"` for the one here,
     `"local"` for a new one. By default it is `$RAY_ADDRESS`, else the one of this machine, else a new one, which is
     stopped after the work. Where the program has called `ray.init` already, that connection is used, and left open.
 

@@ -292,7 +292,7 @@ def test_a_name_of_a_metric_that_is_defined_otherwise_is_refused_and_says_what_t
     [("f1@2", "f_measure@2", 0.5), ("F1@2", "f_measure@2", 0.5), ("acc@2", "hit_rate@2", 1.0)],
 )
 def test_what_is_typed_after_a_hint_has_the_right_value(name, hint, value):
-    with pytest.raises(SpecError, match=f"that of rankings is {hint}$"):
+    with pytest.raises(SpecError, match=f"for rankings it is {hint}$"):
         parse(name)
     rows = {"retrieved": [["a", "x", "b"]], "relevant": [["a", "b"]]}  # one of two in the first two, one of two found
     assert parse(hint)(**rows).to_pylist() == [value]

@@ -53,7 +53,7 @@ def test_dots_may_be_underscores_and_definitions_those_of_openai():
     ("expected", "tools", "reason"),
     [
         ([{"g": {}}], [TOOL], "tools: no definition of 'g'; there are geo.area"),
-        ([{"geo.area": {"base": 5}}], [TOOL], "reference_tool_calls: the allowed values of 'base' are no list"),
+        ([{"geo.area": {"base": 5}}], [TOOL], "reference_tool_calls: the allowed values of 'base' are not a list"),
         ("x", [TOOL], "reference_tool_calls: found the text 'x'"),
         ([{"geo.area": {}}], "[", "tools: found text that is not JSON"),
     ],

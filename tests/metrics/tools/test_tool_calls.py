@@ -116,7 +116,7 @@ def test_arguments_of_the_model_that_are_no_json_are_wrong_and_those_of_the_refe
     assert tool_call_match([broken], [right], arguments="ignore").to_pylist() == [1]
     columns = {"messages": to_arrow([right], "a", MESSAGES), "reference_messages": to_arrow([broken], "b", MESSAGES)}
     (reason,) = score_rows(trajectory_match, columns).reasons
-    assert reason == "reference_messages: the arguments of 'f' are no JSON object: {x: 1}"
+    assert reason == "reference_messages: the arguments of 'f' are not a JSON object: {x: 1}"
 
 
 def test_an_argument_without_a_score_leaves_its_row_unscored():

@@ -111,7 +111,7 @@ def find_complement(sentence: str) -> str | None:
 
 
 def is_formula(text: str) -> bool:
-    r"""Whether no word of prose is in a text; two letters that are no English word may be a product.
+    r"""Whether no word of prose is in a text; two letters that are not an English word may be a product.
 
     >>> is_formula("2ab + sin x"), is_formula("6 units"), is_formula(r"$6\text{ units}$")
     (True, False, True)

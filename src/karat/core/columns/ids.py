@@ -238,7 +238,7 @@ def _graded(offsets: pa.Array, ids: pa.Array, grades: pa.Array, column: pa.Array
     """Grades by id, null where the column is null; None where the grades are not numbers."""
     if not is_number(grades.type):
         return None
-    if ids.null_count:  # a map has no null keys; the empty text is no id either
+    if ids.null_count:  # a map has no null keys; the empty text is not an id either
         ids = ids.cast(pa.large_string()).fill_null("")
     return keep_nulls(pa.MapArray.from_arrays(offsets.cast(pa.int32()), ids, to_float64(grades)), column)
 

@@ -29,7 +29,7 @@ def read_numbers(column: pa.Array, where: str, place: Callable[[int], str]) -> p
     """The column as float64, or lists of it; null for null, NaN and a text without a letter or digit in it.
 
     JSON text may hold any of these. `where` names the column in messages, `place` the row at a position. Raises
-    `ColumnError` for objects, `RowError` for a text that is no number, and for a number that is infinite.
+    `ColumnError` for objects, `RowError` for a text that is not a number, and for a number that is infinite.
 
     >>> read_numbers(pa.array(["0.5", "", "Yes", "1e-3"]), "column 'a'", "row {}".format).to_pylist()
     [0.5, None, 1.0, 0.001]

@@ -162,7 +162,7 @@ def spell_times(column: pa.Array) -> pa.Array:
     """Times as the text that Python prints, where it can hold them.
 
     Others have the same form: nine digits for nanoseconds, years up to 32767, UTC where their zone's rules are
-    unknown. Later times, what is no time of a day, and durations that Python lacks, have their number and unit.
+    unknown. Later times, times outside of a day, and durations that Python cannot hold, are written as number and unit.
 
     >>> spell_times(pa.array([1, 2**62]).cast(pa.timestamp("ms", "UTC"))).to_pylist()
     ['1970-01-01 00:00:00.001000+00:00', '4611686018427387904 ms']

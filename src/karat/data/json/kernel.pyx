@@ -132,7 +132,7 @@ cdef Bytes after_text(Bytes s, Bytes end) noexcept nogil:
         slash = <Bytes> memchr(s, 92, quote - s)
         if slash == NULL:
             return quote + 1
-        s = slash + 2  # what is escaped is no end
+        s = slash + 2  # an escaped quote does not end it
         if s > end:
             return NULL
 
@@ -176,7 +176,7 @@ def find_members(const uint8_t[::1] data, const int32_t[:] lows, const int32_t[:
 
     Row `i` is `data[lows[i]:highs[i]]`, known to be JSON, and none where that is -1. What is not there, or null, keeps
     the -1 it has in `starts` and `stops`.
-    `loose`: objects may have other keys, and rows that are no objects have none.
+    `loose`: objects may have other keys, and rows that are not objects have none.
     """
     cdef Column columns[MOST]
     cdef Py_ssize_t count = len(keys), at, row

@@ -187,7 +187,7 @@ def find_inside(source: Source, columns: Mapping[str, str], *, of_text: Collecti
 
 
 def _inside(where: str, role: str, path: str, values: list[Any], depth: int = 0) -> str:
-    """The path to the texts of a role in values at a path: the path itself where they are no objects."""
+    """The path to the texts of a role in values at a path: the path itself where they are not objects."""
     if values and all(isinstance(value, list) for value in values):
         items = [item for value in values for item in value if item is not None]
         if items and all(isinstance(item, dict) and {"role", "content"} <= item.keys() for item in items):

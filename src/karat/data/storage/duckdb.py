@@ -178,7 +178,7 @@ def is_keyword(name: str) -> bool:
 
 @cache
 def _keywords() -> frozenset[str]:
-    """The words of SQL that are no names."""
+    """SQL's reserved words."""
     found = connect().execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'")
     return frozenset(name for (name,) in found.fetchall())
 

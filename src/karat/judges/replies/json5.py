@@ -21,7 +21,7 @@ _PLAIN = {"\\'": "'", "\\\n": "", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\
 
 
 def to_json(text: str) -> str:
-    r"""The same value as JSON. A text without such things stays as it is; what is no value stays none.
+    r"""The same value as JSON. A text without such things stays as it is; other text stays text.
 
     >>> print(to_json("{label: 'it\\'s', n: [1, None,], /* why */}"))
     {"label": "it's", "n": [1, null ]  }

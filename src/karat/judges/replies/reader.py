@@ -61,7 +61,7 @@ def is_understood(reply: Reply, problem: str) -> bool:
 
 
 def _describe_problem(reply: Reply) -> str | None:
-    """Why a reply is no whole answer, with what to type where that may help."""
+    """Why a reply is not a whole answer, with what to type where that may help."""
     if reply.problem != CUT_OFF:
         return reply.problem
     after = "" if reply.output_tokens is None else f" after {reply.output_tokens} tokens"

@@ -59,7 +59,7 @@ def math_match(
 
     The final answer of each side is compared (`\boxed{}`, after "the answer is" in many languages, or the last formula
     or number): first as text, then as a number, then as a formula; only what is still undecided goes to sympy (the
-    extra `math`), in another process. With `strict="answer"` a last number in prose is no answer; with `strict=True`
+    extra `math`), in another process. With `strict="answer"` a last number in prose does not count; with `strict=True`
     the whole texts are compared as MATH does: spelling may differ, order and form may not. `notation` says whether
     answers are LaTeX, plain numbers or `any`. A decimal with at least `places` decimals is a rounded number: 0.333333
     equals 1/3, and 0.333 does not; 7 needs no rounding and is not 7.0000001. `relative` is a tolerance beside that, as

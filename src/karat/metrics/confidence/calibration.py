@@ -208,7 +208,7 @@ def _spread(confidence: Array, bins: int, *columns: Array, beside: Array | None 
 
 
 def _bin_of(confidence: Array, bins: int) -> Array:
-    """The bin of each confidence, from 0; an edge belongs to the bin below it, what is no confidence to any.
+    """The bin of each confidence, from 0; an edge belongs to the bin below it, other numbers to none.
 
     It is that of `np.searchsorted`, from a guess that is at most one bin away.
     """

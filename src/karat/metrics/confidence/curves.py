@@ -49,7 +49,7 @@ class PrecisionRecallArea(Curve):
 class RiskCoverageArea(Curve):
     """The mean risk of the most confident row, of the two most confident, and so on; less the least possible one.
 
-    The risk is 1 minus the score. The least possible one is that of E-AURC.
+    The risk is 1 minus the score. E-AURC subtracts the least possible one.
     """
 
     excess: bool = False

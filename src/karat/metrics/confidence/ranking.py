@@ -112,8 +112,8 @@ def accuracy_at_coverage(
 ) -> Counts:
     """The mean score of the share `c` of the answers that have the highest confidence.
 
-    Where `c` is no whole number of rows, the last row counts by the part that is within; of equal confidences at the
-    edge each row counts alike. A row's own score is that of its answer. `scale` as in `brier`.
+    Where `c` is not a whole number of rows, the last row counts by the part that is within; of equal confidences at the
+    edge each row counts alike. A row's own score is its answer's. `scale` as in `brier`.
 
     >>> import karat
     >>> rows = {"right": [1, 1, 0, 0], "confidence": [0.9, 0.7, 0.6, 0.1]}

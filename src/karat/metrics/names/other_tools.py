@@ -54,7 +54,7 @@ def translate(text: str) -> tuple[str, ...]:
         return ()
     at = re.sub(r"\D", "", number or cutoff or "")
     if at and (ranked := _tools()["ranked"].get(find(spec[0]).name if is_known(spec[0]) else "")):
-        raise SpecError(f"{text}: {spec[0]} has no cut-off; that of rankings is {ranked}@{at}")
+        raise SpecError(f"{text}: {spec[0]} has no cut-off; for rankings it is {ranked}@{at}")
     both = f"{spec[0]}{settings or ''}".replace(")(", ", ", 1) if spec[0].endswith(")") else spec[0] + (settings or "")
     return (both + (f"@{at}" if at else ""),)
 

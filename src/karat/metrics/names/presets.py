@@ -196,7 +196,7 @@ add_preset(
     *_all_trec(),
     summary=(
         "All that `trec_eval -m all_trec` prints, in its order, but the texts `runid` and `relstring`, and "
-        "`Rprec_mult_1.00`, which is `Rprec`. Interpolated precision is that of version 9."
+        "`Rprec_mult_1.00`, which is `Rprec`. Interpolated precision is version 9's."
     ),
     source="trec_eval 9.0.8, https://github.com/usnistgov/trec_eval/tree/v9.0.8",
 )

@@ -132,7 +132,7 @@ class QuestionAnswers:
 def score_answers(samples: Inner, *, binary: bool = False, same: Groups | None = None) -> QuestionAnswers:
     """Score every answer by the inner metric; of those that are the `same`, one.
 
-    With `binary`, a score of a judge that is neither 0 nor 1, such as a tie of its models, is no verdict.
+    With `binary`, a score of a judge that is neither 0 nor 1, such as a tie of its models, is not a verdict.
     """
     metric = samples.metric
     rows, given = _score(samples, same)

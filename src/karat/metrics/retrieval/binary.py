@@ -162,7 +162,7 @@ def interpolated_precision(
 
     The levels are 0, 0.1, … 1, as in trec_eval's 11pt_avg. Recall is `at` once `at * R` of R relevant documents are
     retrieved, rounded up unless the fraction is below 0.1, as in trec_eval 9, pytrec_eval and ir_measures;
-    `rounding="nearest"` is that of trec_eval 10. `rel` and `empty` as in `precision`.
+    `rounding="nearest"` is what trec_eval 10 does. `rel` and `empty` as in `precision`.
 
     >>> interpolated_precision([["x", "a", "b"]], [["a", "b"]], at=0.5).to_pylist()
     [0.6666666666666666]

@@ -24,7 +24,7 @@ def ndcg(
     gain: Gain = "linear",
     empty: Empty = "zero",
 ) -> Score:
-    """Discounted cumulative gain of the first k documents, divided by that of the best possible ranking.
+    """Discounted cumulative gain of the first k documents, divided by the gain of the best possible ranking.
 
     Each gain is divided by log2(rank + 1). A document's gain is its grade, with `gain="exp2"` 2^grade - 1; a grade
     below 0 has no gain. `gain={"1": 3.5, "2": 9}` says what these grades are worth, the others remain what they are.

@@ -37,7 +37,7 @@ def by_persistence(rank: int, persistence: float) -> float:
 
 
 def of_judged(discount: Discount) -> NoveltyFormula:
-    """The discounted gain of novelty, divided by that of the best ranking of the judged documents, found greedily."""
+    """The discounted gain of novelty, divided by the best gain of the judged documents, which is found greedily."""
 
     def score(row: CoveredRow, k: Cutoff, alpha: float, other: float) -> float:
         def gain(ranking: Iterable[tuple[int, Covered]]) -> float:
@@ -49,7 +49,7 @@ def of_judged(discount: Discount) -> NoveltyFormula:
 
 
 def of_perfect(discount: Discount) -> NoveltyFormula:
-    """The same, divided by that of a ranking in which each document is relevant to all subtopics."""
+    """The same, divided by the gain of a ranking in which each document is relevant to all subtopics."""
 
     def score(row: CoveredRow, k: Cutoff, alpha: float, other: float) -> float:
         worths = _worths(row.matches, row.subtopics, alpha)

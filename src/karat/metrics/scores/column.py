@@ -51,7 +51,7 @@ def column(
 ) -> Score:
     """The numbers of a column of the data, which were scored elsewhere: `column(gpt4)`.
 
-    Yes and no, or true and false, are 1 and 0. A row whose cell is empty or null is unscored. A text that is no number
+    Yes and no, or true and false, are 1 and 0. A row whose cell is empty or null is unscored. Text that is not a number
     is an error; nothing is guessed, such as a decimal comma. `name`: the column, or a path into objects
     (`scores.gpt4`). In a spec it stands first, in quotes if it is more than a word: `column('GPT-4 says')`.
     `direction`: "minimize" where less is better, such as seconds or errors. `low`, `high`: the least and the greatest

@@ -1,4 +1,4 @@
-"""A percentile of a column of the data as a metric, such as that of seconds."""
+"""A percentile of a column of the data as a metric, such as seconds."""
 
 # ruff: noqa: ARG001  (a metric declares settings that decide its definition, not its scores)
 from __future__ import annotations

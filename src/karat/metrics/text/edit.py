@@ -34,7 +34,7 @@ def wer(
 ) -> Counts:
     """Word error rate: inserted, deleted and replaced words divided by the number of words in the reference.
 
-    The value is that of the corpus: all edits divided by all reference words, so long texts weigh more. It exceeds 1
+    The value is over the corpus: all edits divided by all reference words, so long texts weigh more. It exceeds 1
     where a prediction is far too long. Where the reference has no words the rate is the number of predicted words (as
     in jiwer). A row with more than 10,000,000,000 pairs of words (100,000 x 100,000) is unscored, unless both texts are
     equal.

@@ -55,7 +55,7 @@ def rouge_n(
 ) -> Score:
     """ROUGE-N: how many n-grams of prediction and reference are the same, as F, precision or recall.
 
-    `score="recall"` divides by the n-grams of the reference, `"precision"` by those of the prediction; `"f"` is the
+    `score="recall"` divides by the number of n-grams of the reference, `"precision"` by the prediction's; `"f"` is the
     harmonic mean of both. The score is 0 where a side has no n-gram, even if both have none. `tokenize="rouge"` is that
     of rouge_score: lower-cased ASCII letters and digits; use `words` for other scripts. `stemmer="porter"` compares the
     stems of English words, as rouge_score does with `use_stemmer`.

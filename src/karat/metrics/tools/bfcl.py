@@ -148,7 +148,7 @@ def _match(
         if allowed.name not in tools:
             raise _Unscored(f"tools: no definition of {allowed.name!r}; there are {', '.join(tools) or 'none'}")
         if isinstance(allowed.arguments, str):
-            raise _Unscored(f"reference_tool_calls: the arguments of {allowed.name!r} are no object")
+            raise _Unscored(f"reference_tool_calls: the arguments of {allowed.name!r} are not a JSON object")
         name = allowed.name.replace(".", "_") if underscores else allowed.name
         schema, values = tools[allowed.name], allowed.arguments
         found = (at for at, call in enumerate(rest) if call.name == name and _is_allowed(call, values, schema))
@@ -170,7 +170,7 @@ def _is_allowed(call: ToolCall, allowed: dict[str, Any], schema: dict[str, Any])
         declared, choices = _object(properties[name]), allowed[name]
         kind, inner = _type(declared) or object, _type(_object(declared.get("items")))
         if not isinstance(choices, list):
-            raise _Unscored(f"reference_tool_calls: the allowed values of {name!r} are no list")
+            raise _Unscored(f"reference_tool_calls: the allowed values of {name!r} are not a list")
         if kind is object or (kind is list and inner is None):
             raise _Unscored(f"tools: the type of {name!r} is none of {', '.join(_TYPES)}, or its items have none")
         if not _is_value(float(value) if kind is float and type(value) is int else value, choices, kind, inner):

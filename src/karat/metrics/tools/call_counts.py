@@ -117,7 +117,7 @@ def tool_call_f1(
     Calls match where name and arguments are equal. `arguments="subset"`: every predicted argument is expected;
     `"superset"`: every expected one is predicted; `"ignore"`: names alone count. `by_tool` sets this for a tool, or
     names the arguments that count: `{"search": ["query"]}`. `by_argument` compares an argument by a metric:
-    `{"price": "numeric_match", "search.query": "token_f1"}`; the lowest score of its arguments is that of a match, and
+    `{"price": "numeric_match", "search.query": "token_f1"}`; the lowest score of its arguments is the match's, and
     with `partial=True` it is the mean over the arguments. `order="kept"` matches calls in their order only;
     `tool="search"` counts the calls of one tool alone. With `list_tools=True` the names of the tools whose calls are
     matched, missing and extra come with each row, and are counted by tool.

@@ -44,7 +44,7 @@ def check_by_argument(value: dict[str, Any] | None) -> dict[str, str] | None:
 
 
 def specialise_calls(definition: Definition, settings: Mapping[str, Any]) -> Definition:
-    """The definition with the signatures of the metrics that compare arguments, and whether a null is no calls."""
+    """The definition with the signatures of the metrics that compare arguments, and whether null means "no calls"."""
     metrics = settings.get("by_argument") or {}
     marks = MappingProxyType({name: parse(spec).signature for name, spec in metrics.items()})
     nulls = NO_CALLS if settings["null"] == "no_calls" else ()
@@ -99,7 +99,7 @@ def unreadable_arguments(calls: Sequence[ToolCall], role: str) -> str | None:
     """Why a reference cannot be compared: the arguments of a call are not an object."""
     for call in calls:
         if isinstance(call.arguments, str):
-            return f"{role}: the arguments of {call.name!r} are no JSON object: {call.arguments[:60]}"
+            return f"{role}: the arguments of {call.name!r} are not a JSON object: {call.arguments[:60]}"
     return None
 
 

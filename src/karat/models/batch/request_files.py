@@ -50,7 +50,7 @@ class WritingGovernor(CountingGovernor):
     def count_new(self, model: Model, request: Request, key: str | None) -> None:
         """Count a request, and write it; `SpecError` for a model that is not asked at an endpoint."""
         if not isinstance(model, OpenAIModel) or key is None:
-            raise SpecError(f"requests to {getattr(model, '__name__', model)!r} are no requests to an endpoint")
+            raise SpecError(f"requests to {getattr(model, '__name__', model)!r} are not requests to an endpoint")
         super().count_new(model, request, key)
         self._file.write(write_request(key, model, request))
         self.written += 1

@@ -188,7 +188,7 @@ def find_files(
             raise SpecError(f"{folder} holds no model: there is no config.json in it")
         return ModelFiles(model, folder, layers=layers)
     if os.path.lexists(folder):  # the hub is not asked for a name of this machine
-        raise SpecError(f"{folder} is no folder; expected the folder of a model, or its name on the hub")
+        raise SpecError(f"{folder} is not a folder; expected the folder of a model, or its name on the hub")
     if model.count("/") > 1 or model.startswith((".", "~", "/")) or "\\" in model:
         raise SpecError(f"there is no folder {folder}")
     if find_spec("huggingface_hub") is None:

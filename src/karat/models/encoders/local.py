@@ -75,7 +75,7 @@ class LocalEncoder:
         return self._run(pairs, self.network.labels)
 
     def encode_tokens(self, texts: Sequence[str]) -> list[tuple[Array, Array, bool]]:
-        """For each text: the vectors of its tokens, which of these are no special tokens, whether it was truncated."""
+        """For each text: the vectors of its tokens, which of these are not special tokens, whether it was truncated."""
         with self._lock:
             encodings = self.tokenizer.encode_batch(self._add_prompt(texts))
             batches = list(self._batches([len(each.ids) for each in encodings]))

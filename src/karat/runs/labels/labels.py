@@ -65,7 +65,7 @@ class Labels:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is corrected in another way than by default, in words."""
-        fitted = "a threshold fitted to the labels; for a labelled row, to those of other rows (cross-prediction)"
+        fitted = "a threshold fitted to the labels; for a labelled row, to the labels of other rows (cross-prediction)"
         least = fitted if self.threshold == "fit" else self.threshold
         return tuple(
             note

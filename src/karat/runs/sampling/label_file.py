@@ -119,7 +119,7 @@ def _refuse_losing_labels(output: Path, systems: Matched) -> None:
         name = run.name if len(systems.runs) > 1 else None
         try:
             there = read_entries(output, systems.rows.by, (), name)[0]["id"]
-        except ColumnError:  # it is no table of labels
+        except ColumnError:  # it is not a table of labels
             return
         kept = pa.array([], there.type) if not systems.labelled else systems.labelled[system].labels.ids
         lost = there.filter(pc.invert(pc.is_in(there, kept)))

@@ -127,7 +127,7 @@ def find_letter(text: str) -> tuple[str, str] | None:
                 return "".join(sorted(option["letter"] + re.sub("[^A-Z]", "", rest))), ""
             return option["letter"], rest
     prose = _SPANS.sub(" ", text[-LOOK:])
-    if _ARITHMETIC.search(prose):  # the C of x + C is no option
+    if _ARITHMETIC.search(prose):  # the C of x + C is not an option
         return None
     index = read_choice(prose, [None] * 26, count_from=1_000)  # so that numbers name no option
     return None if isinstance(index, str) else (chr(ord("A") + index), "")

@@ -81,7 +81,7 @@ def test_faithfulness_of_several_rows():
         ({"statements": [7], "statement_scores": [1]}, "statements: a list of texts is expected"),
         ({"statements": None, "statement_scores": [1]}, "statements: a list of texts is expected"),
         ({"relevant_statements": ["s"]}, "Missing expected keys in JSON"),
-        ('{"statements": ["s"], "statement_scores": [NaN]}', "NaN is no number of JSON"),
+        ('{"statements": ["s"], "statement_scores": [NaN]}', "NaN is not valid JSON"),
     ],
 )
 def test_invalid_scores_are_an_error_of_the_row(reply, why, caplog):

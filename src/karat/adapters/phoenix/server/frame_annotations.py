@@ -28,7 +28,7 @@ def to_annotation_dataframe(dataframe: Any, score_names: Sequence[str] | None = 
     It is Phoenix's own, but for what Phoenix's client cannot log: rows without a score, a label and an explanation are
     left out, unless there are no others, and so is the reason why a metric of karat's gave no score; a warning counts
     them. What is missing is None, since the client makes of NaN the label "nan". Labels are text. Columns of numbers
-    are no scores.
+    are not scores.
 
     >>> import pandas as pd
     >>> from karat.adapters.phoenix import evaluate_dataframe, exact_match

@@ -17,7 +17,7 @@ _NULL = np.uint64(0xA0761D6478BD642F)
 def hash_cells(column: pa.Array) -> Array | None:
     """A 64-bit hash of each cell, shape (n,), uint64: the same where cells of columns of one kind are equal.
 
-    Null is no empty text, and no empty list. None for cells that are not texts, numbers or lists of these.
+    Null differs from the empty text and the empty list. None for cells that are not texts, numbers or lists of these.
 
     >>> keys = hash_cells(pa.array([["a", "b"], ["b", "a"], [], [None], [""], None, ["a", "b"]]))
     >>> len(set(keys.tolist())), keys[0] == keys[-1]

@@ -80,7 +80,7 @@ class Equivalence:
 
     def _same_value(self, answer: Solution, gold: Solution, value: Node) -> bool:
         if max(len(answer.names), len(gold.names)) > 1 and (_is_region(value) or _is_region(gold.value)):
-            return False  # x = 1, y = 2 is no interval
+            return False  # x = 1, y = 2 is not an interval
         candidates = [(value, gold.value)]
         candidates += [(answer.about, gold.value)] if answer.about else []
         candidates += [(value, gold.about)] if gold.about else []

@@ -28,7 +28,7 @@ FieldMeasure: TypeAlias = Literal["f1", "precision", "recall"]
 
 
 def read_metrics(metrics: Mapping[str, Any]) -> dict[str, Metric]:
-    """The metric of each pattern of paths; raises `SpecError` for what is no pattern or no metric of two texts."""
+    """The metric of each pattern of paths; `SpecError` unless each is a pattern and a metric of two texts."""
     found = {}
     for pattern, spec in sorted(metrics.items()):
         read_pattern(pattern)
