@@ -30,10 +30,10 @@ if not checked:
     writer.sum_file = files.check_file = nothing
 began, used = time.perf_counter(), time.process_time()
 if what == "write":
-    karat.score("rows.parquet", ["em", "bleu"], run="a")
+    karat.score("rows.parquet", ["exact_match", "bleu"], run="a")
 else:
     stored = open_run("a")
-    stored.scores("em"), stored.statistics("bleu")
+    stored.scores("exact_match"), stored.statistics("bleu")
 print(time.process_time() - used, time.perf_counter() - began)
 """
 

@@ -49,7 +49,7 @@ parts.TASK_ROWS = parts.LEAST_ROWS = 1
 if __name__ == "__main__":
     name, engine, address = sys.argv[1:]
     karat.score(
-        "rows.parquet", ["em", "f1", "bleu", slow], by="topic", cluster="topic", run=name, resume=True,
+        "rows.parquet", ["exact_match", "token_f1", "bleu", slow], by="topic", cluster="topic", run=name, resume=True,
         engine=Ray(address) if engine == "ray" else engine,
     )
 """

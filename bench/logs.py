@@ -28,7 +28,7 @@ print(sum(map(len, open_source(sys.argv[1]).batches())))
 """
 SCORE = """
 import sys, karat
-print(karat.score(sys.argv[1], "em", keep=False).n)
+print(karat.score(sys.argv[1], "exact_match", keep=False).n)
 """
 
 

@@ -38,7 +38,7 @@ def main(rows: int) -> None:
             )
             labels = (f"{ids[row]},{'good' if right[row] else 'bad'}" for row in chosen)
             (Path(folder) / f"{name}.csv").write_text("\n".join(["id,label", *labels]))
-            words[name] = ["score", f"{folder}/{name}.parquet", "-m", "em", "--run", name, "--by", "topic"]
+            words[name] = ["score", f"{folder}/{name}.parquet", "-m", "exact_match", "--run", name, "--by", "topic"]
         mapped = ["--label-map", "good=1,bad=0"]
         human = [word for name in "ab" for word in ("--human", f"{name}={folder}/{name}.csv")]
         compare = ["compare", "a", "b", "--by", "topic"]

@@ -32,7 +32,7 @@ def cover(samples: int, questions: int, answers: int, spread: float) -> str:
     for _ in range(samples):
         rows = draw(random, questions, answers, spread)
         for cluster in (None, "none"):
-            value = karat.score(rows, "em", cluster=cluster, keep=False).values["exact_match"]
+            value = karat.score(rows, "exact_match", cluster=cluster, keep=False).values["exact_match"]
             low, high = float(value.low or 0), float(value.high or 0)
             found.append((low <= 0.5 <= high, high - low))
     each = np.array(found).reshape(samples, 2, 2).mean(axis=0)

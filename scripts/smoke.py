@@ -46,7 +46,7 @@ def score() -> None:
     """Score with the command, in a folder without karat's source."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-        metrics = ["-m", "f1", "-m", "em(normalize=squad)"]
+        metrics = ["-m", "token_f1", "-m", "exact_match(normalize=squad)"]
         command = [sys.executable, "-m", "karat", "score", "rows.jsonl", *metrics, "--json"]
         done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S603
         if done.returncode:

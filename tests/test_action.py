@@ -128,7 +128,7 @@ def artifact(number, branch="main", repository=1, *, expired=False):
 
 def test_a_first_run_has_values_and_no_baseline(runner):
     runner.write([n % 3 > 0 for n in range(60)])
-    code = runner.run(options="--by topic --where \"topic = 'a'\"", **{"fail-under": "em=0.6\n"})
+    code = runner.run(options="--by topic --where \"topic = 'a'\"", **{"fail-under": "exact_match=0.6\n"})
     assert code == 0, runner.said
     assert "::notice::there is no run of main to compare with" in runner.said
     assert runner.comment.startswith("### candidate: 30 rows\n")
@@ -141,11 +141,11 @@ def test_a_first_run_has_values_and_no_baseline(runner):
 def test_a_pull_request_is_compared_with_main_and_commented_on(runner, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(runner.fake))
     runner.write([n % 5 > 0 for n in range(60)])
-    karat.score(runner.folder / "answers of today.jsonl", ["em", "f1"], run="main")
+    karat.score(runner.folder / "answers of today.jsonl", ["exact_match", "token_f1"], run="main")
     runner.write([n % 3 > 1 for n in range(60)])
     theirs = [artifact(8, "feature"), artifact(7, repository=2), artifact(6, expired=True), artifact(9)]
     runner.answer([*theirs, artifact(5), artifact(4)], [{"id": 1, "user": {"type": "User"}, "body": MARK}])
-    gates = {"fail-under": "em[topic=a].low=0.9", "options": "--by topic", "fail-unscored": "0.1"}
+    gates = {"fail-under": "exact_match[topic=a].low=0.9", "options": "--by topic", "fail-unscored": "0.1"}
     assert runner.run("12", **gates, **{"fail-if-worse": "false"}) == 3, runner.said
     assert ["run", "download", "5", "--repo", "own/repo", "--name", "karat"] in [call[:7] for call in runner.calls]
     assert runner.calls[-1][:4] == ["api", "--method", "POST", "repos/own/repo/issues/12/comments"]
@@ -160,12 +160,12 @@ def test_a_pull_request_is_compared_with_main_and_commented_on(runner, monkeypat
 def test_a_later_run_replaces_its_comment_and_what_is_worse_fails_where_none_can_be_written(runner, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(runner.fake))
     runner.write([True] * 60)
-    karat.score(runner.folder / "answers of today.jsonl", "em", run="main")
+    karat.score(runner.folder / "answers of today.jsonl", "exact_match", run="main")
     runner.write([False] * 60)
     ours = {"id": 34, "user": {"type": "Bot"}, "body": f"{MARK}\n### …"}
     runner.answer([artifact(5)], [{"id": 33, "user": {"type": "Bot"}, "body": "### other"}, ours])
     (runner.fake / "forbidden").touch()
-    assert runner.run("12", metrics="em") == 4
+    assert runner.run("12", metrics="exact_match") == 4
     assert "::error::worse than the last run" in runner.said
     assert "::warning::no comment" in runner.said
     assert runner.calls[-1][:4] == ["api", "--method", "PATCH", "repos/own/repo/issues/comments/34"]
@@ -174,10 +174,10 @@ def test_a_later_run_replaces_its_comment_and_what_is_worse_fails_where_none_can
 def test_the_summary_has_the_values_of_a_run_that_cannot_be_compared(runner, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(runner.fake))
     others = [{"id": n, "question": f"another {n}", "gold": "no", "prediction": "no"} for n in range(9)]
-    karat.score(others, "em", run="main")
+    karat.score(others, "exact_match", run="main")
     runner.write([True] * 60)
     runner.answer([artifact(5)], [])
-    assert runner.run(metrics="em") == 1
+    assert runner.run(metrics="exact_match") == 1
     assert "::error::not compared with the last run" in runner.said
     summary = (runner.folder / "GITHUB_STEP_SUMMARY").read_text("utf-8")
     assert "| exact\\_match | 100.0 |" in summary

@@ -26,7 +26,7 @@ def test_at_least_fails_with_the_interval_and_the_worst_rows():
         assert_at_least(0.95, system(27), "em")
     said = str(failure.value).splitlines()
     value = system(27).values["em"]
-    assert said[0] == f"exact_match is 0.9000 [{value.low:.4f}, {value.high:.4f}] on 30 rows; at least 0.95 is expected"
+    assert said[0] == f"em is 0.9000 [{value.low:.4f}, {value.high:.4f}] on 30 rows; at least 0.95 is expected"
     assert said[1:] == [
         "the worst rows:",
         *(f"  0.0000  {row}: is it {row}? → no" for row in (27, 28, 29)),
@@ -62,7 +62,7 @@ def test_runs_and_files_are_asserted_about_too(tmp_path, monkeypatch):
     system(27, run="kept", output="kept.parquet")
     for kept in ("kept", "kept.parquet"):
         assert_at_least(0.9, kept, "em")
-        with pytest.raises(AssertionError, match=r"exact_match is 0.9000 \[0.7438, 0.9654\] on 30 rows"):
+        with pytest.raises(AssertionError, match=r"em is 0.9000 \[0.7438, 0.9654\] on 30 rows"):
             assert_at_least(0.91, kept, "em")
         assert_better(kept, than=system(10))
 
@@ -72,12 +72,12 @@ def test_better_fails_with_the_verdict_and_the_rows_that_lose_most():
     with pytest.raises(AssertionError) as failure:
         assert_better(system(20), than=system(22), metrics="em")
     said = str(failure.value).splitlines()
-    assert said[0].startswith("exact_match: no difference between A and B could be shown (-6.7 points [")
+    assert said[0].startswith("em: no difference between A and B could be shown (-6.7 points [")
     assert said[1:] == [
         "the rows that lose most:",
         *(f"  1.0000 → 0.0000  {row}: is it {row}? → no" for row in (20, 21)),
     ]
-    with pytest.raises(AssertionError, match="exact_match: B is worse than A by"):
+    with pytest.raises(AssertionError, match="em: B is worse than A by"):
         assert_better(system(10), than=system(28))
 
 
@@ -97,8 +97,8 @@ def test_the_fixture_scores_and_leaves_values_in_the_report(pytester, monkeypatc
     monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")  # the plugin is found as it is installed
     done = pytester.runpytest("--junit-xml=report.xml")
     done.assert_outcomes(passed=1, failed=1)
-    done.stdout.fnmatch_lines(["E*exact_match is 0.5000*at least 0.9 is expected", "E*0.0000  2 → b"])
-    assert '<property name="exact_match" value="0.5"' in (pytester.path / "report.xml").read_text("utf-8")
+    done.stdout.fnmatch_lines(["E*em is 0.5000*at least 0.9 is expected", "E*0.0000  2 → b"])
+    assert '<property name="em" value="0.5"' in (pytester.path / "report.xml").read_text("utf-8")
 
 
 def test_the_plugin_loads_nothing_before_a_test_asks_for_it():
@@ -117,7 +117,7 @@ MARKED = """
 
     CASES = [(f"c{row}", "yes" if row < RIGHT else "no") for row in range(12)]
 
-    @pytest.mark.karat("exact_match", gates={"em": 0.5}, baseline="main")
+    @pytest.mark.karat("em", gates={"em": 0.5}, baseline="main")
     @pytest.mark.parametrize(("case", "answer"), CASES, ids=[case for case, _ in CASES])
     def test_answers(karat_row, case, answer):
         karat_row(prediction=answer, reference=["yes"])
@@ -153,18 +153,18 @@ def test_marked_cases_are_rows_of_one_run_that_is_kept_and_compared(pytester):
     )
     kept = session(pytester, 12, "--karat-save", "main")
     assert kept.ret == 0
-    kept.stdout.fnmatch_lines(["*= karat: test_answers =*", "exact_match * 1.0000 * 12 * 0", "run test_answers-main*"])
+    kept.stdout.fnmatch_lines(["*= karat: test_answers =*", "em * 1.0000 * 12 * 0", "run test_answers-main*"])
     assert value_of(open_run(pytester.path / "karat-runs/test_answers-main"), "em").value == 1
     again = session(pytester, 11)
     assert again.ret == 0, "one row fewer is no proof"
-    again.stdout.fnmatch_lines(["exact_match * 0.9167 *"])
+    again.stdout.fnmatch_lines(["em * 0.9167 *"])
     worse = session(pytester, 2)
     assert worse.ret == pytest.ExitCode.TESTS_FAILED
     worse.assert_outcomes(passed=13)
     worse.stdout.fnmatch_lines(
         [
-            "FAILED karat test_answers: exact_match is 0.166667, 0.5 was asked for",
-            "FAILED karat test_answers: exact_match: test_answers is worse than test_answers-main by 83.3 points *",
+            "FAILED karat test_answers: em is 0.166667, 0.5 was asked for",
+            "FAILED karat test_answers: em: test_answers is worse than test_answers-main by 83.3 points *",
         ]
     )
 
@@ -173,12 +173,12 @@ def test_a_part_of_the_cases_is_compared_with_the_same_rows(pytester):
     session(pytester, 12, "--karat-save", "main")
     part = session(pytester, 12, "-k", "c1")
     assert part.ret == 0
-    part.stdout.fnmatch_lines(["exact_match * 1.0000 * 3 * 0"])
+    part.stdout.fnmatch_lines(["em * 1.0000 * 3 * 0"])
 
 
 def test_rows_of_all_workers_are_one_run_in_the_order_of_the_tests(pytester):
     done = session(pytester, 9, "-p", "xdist", "-n", "2", "--karat-save", "main")
-    done.stdout.fnmatch_lines(["exact_match * 0.7500 * 12 * 0"])
+    done.stdout.fnmatch_lines(["em * 0.7500 * 12 * 0"])
     assert done.ret == 0
     rows = open_run(pytester.path / "karat-runs/test_answers-main").read(["id", "prediction"]).to_pylist()
     assert rows == [{"id": f"c{row}", "prediction": "yes" if row < 9 else "no"} for row in range(12)]
@@ -206,9 +206,9 @@ def test_a_case_that_fails_before_its_row_is_unscored_and_one_that_is_skipped_is
     done.stdout.fnmatch_lines(
         [
             "*= karat: named =*",
-            "exact_match * 1.0000 * 4 * 2 *",
-            "FAILED karat named: exact_match[[]half=2[]].low is 0, 0.1 was asked for",
-            "FAILED karat named: exact_match: 2 of 4 rows have no score; a share of at most 0.4 was asked for",
+            "em * 1.0000 * 4 * 2 *",
+            "FAILED karat named: em[[]half=2[]].low is 0, 0.1 was asked for",
+            "FAILED karat named: em: 2 of 4 rows have no score; a share of at most 0.4 was asked for",
         ]
     )
 
@@ -219,7 +219,7 @@ def test_a_case_that_fails_before_its_row_is_unscored_and_one_that_is_skipped_is
         ("()", "expected a metric"),
         ("('exact_mach')", "*did you mean 'exact_match'?"),
         ("('em', gate={})", "there is no 'gate'; did you mean 'gates'?"),
-        ("('em', gates={'f1': 1})", "gate f1=1: token_f1 is not among the metrics scored"),
+        ("('em', gates={'f1': 1})", "gate f1=1: f1 is not among the metrics scored"),
     ],
 )
 def test_a_mistake_in_the_mark_ends_the_session_before_a_test_runs(pytester, mark, expected):

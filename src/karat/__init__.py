@@ -2,8 +2,8 @@
 
 >>> import karat
 >>> rows = [{"prediction": "Paris", "gold": ["Paris", "City of Paris"]}, {"prediction": "in Lyon", "gold": ["Lyon"]}]
->>> result = karat.score(rows, ["exact_match", "token_f1"])
->>> round(result.values["token_f1"].value, 4)
+>>> result = karat.score(rows, ["em", "f1"])
+>>> round(result.values["f1"].value, 4)
 0.8333
 
 `karat.kinds` has the annotations of metrics of your own, `karat.errors` the errors, `karat.metrics` the metrics and

@@ -10,7 +10,7 @@
 >>> assert_at_least(0.95, after, "em")
 Traceback (most recent call last):
     ...
-AssertionError: exact_match is 0.9000 [0.6990, 0.9721] on 20 rows; at least 0.95 is expected
+AssertionError: em is 0.9000 [0.6990, 0.9721] on 20 rows; at least 0.95 is expected
 the worst rows:
   0.0000  0 → no
   0.0000  1 → no

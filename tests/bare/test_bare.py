@@ -41,19 +41,19 @@ def test_doctor_lists_all_that_is_missing_and_how_to_get_it(bare, folder):
 
 
 def test_scores_are_kept_compared_ranked_shown_and_reported(bare, folder):
-    metrics = ("-m", "em", "-m", "f1", "-m", "rougeL", "-m", "bleu", "-m", "percentile(seconds, p=50)")
+    metrics = ("-m", "exact_match", "-m", "token_f1", "-m", "rougeL", "-m", "bleu", "-m", "percentile(seconds, p=50)")
     for name in ("a", "b"):
         done = bare("score", "rows.jsonl", *metrics, "--by", "topic", "--run", name, cwd=folder)
         assert done.returncode == 0, done.stderr
         assert "0.5000" in done.stdout
     for command in (
         ("compare", "a", "b"),
-        ("compare", "a", "b", "--rank", "-m", "f1"),
+        ("compare", "a", "b", "--rank", "-m", "token_f1"),
         ("runs",),
         ("runs", "show", "a"),
         ("show", "a", "--worst", "2"),
         ("report", "a", "b", "-o", "report.html"),
-        ("power", "--metric", "f1", "--run", "a", "--difference", "0.1"),
+        ("power", "--metric", "token_f1", "--run", "a", "--difference", "0.1"),
         ("metrics",),
         ("metrics", "token_f1"),
         ("schema",),
@@ -149,7 +149,7 @@ def test_names_of_metrics_are_understood_or_answered_in_a_line(bare, folder, nam
 def test_objects_and_lists_where_text_is_expected_name_file_column_and_what_to_type(bare, tmp_path, cell, message):
     rows = [{"prediction": cell, "reference": "x"}] * 2
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = bare("score", "a.jsonl", "-m", "em", cwd=tmp_path)
+    done = bare("score", "a.jsonl", "-m", "exact_match", cwd=tmp_path)
     assert done.returncode == 1
     assert "a.jsonl" in done.stderr
     assert message in done.stderr
@@ -157,10 +157,10 @@ def test_objects_and_lists_where_text_is_expected_name_file_column_and_what_to_t
 
 
 def test_a_log_of_mlflow_and_a_gate_with_a_typo(bare, tmp_path):
-    done = bare("score", str(SAMPLES / "mlflow_eval.json"), "-m", "em", cwd=tmp_path)
+    done = bare("score", str(SAMPLES / "mlflow_eval.json"), "-m", "exact_match", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     gate = ("--fail-under", "exct_match=0.5")
-    done = bare("score", str(SAMPLES / "mlflow_eval.json"), "-m", "em", *gate, cwd=tmp_path)
+    done = bare("score", str(SAMPLES / "mlflow_eval.json"), "-m", "exact_match", *gate, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "exct_match is not among the metrics scored; did you mean 'exact_match'?" in done.stderr
 

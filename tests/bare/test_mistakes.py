@@ -44,7 +44,7 @@ def folder(tmp_path):
     ],
 )
 def test_a_wrong_file_and_forgotten_gold_say_what_to_type(bare, folder, arguments, code, message):
-    done = bare("score", *arguments.split(), "-m", "em", cwd=folder)
+    done = bare("score", *arguments.split(), "-m", "exact_match", cwd=folder)
     assert done.returncode == code, done.stderr
     assert message in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -54,7 +54,7 @@ def test_ids_that_differ_in_spelling_alone_are_named(bare, tmp_path):
     for name, key, column in (("predictions", "e\u0301", "prediction"), ("gold", "é", "gold")):
         rows = [{"id": key, column: "a"}, {"id": "same", column: "a"}]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    done = bare("score", "predictions.jsonl", "--gold", "gold.jsonl", "--on", "id", "-m", "em", cwd=tmp_path)
+    done = bare("score", "predictions.jsonl", "--gold", "gold.jsonl", "--on", "id", "-m", "exact_match", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "gold without prediction: 1" in done.stdout
     assert r"gold has '\xe9', predictions 'e\u0301': ids are compared as text, and must be spelled alike" in done.stdout

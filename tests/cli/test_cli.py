@@ -34,21 +34,22 @@ def test_a_table_of_values_with_the_mapping(run):
 
 
 def test_exact_match_and_f1_by_one_rule(run):
-    squad = run("score", "answers.jsonl", "-m", "squad")
-    lines = [line.split()[:2] for line in squad.output.splitlines() if line.startswith(("exact", "token"))]
-    assert lines == [["exact_match(normalize='squad')", "1.0000"], ["token_f1", "1.0000"]]
-    note = "exact_match takes texts as they are, token_f1 normalises"
-    assert note in run("score", "answers.jsonl", "-m", "em", "-m", "f1").output
-    for metrics in (["preset:squad"], ["squad"], ["em"], ["squad", "em"], ["em", "f1(normalize=none)"]):
-        assert note not in run("score", "answers.jsonl", *(word for each in metrics for word in ("-m", each))).output
-    assert all(
-        part in run("metrics", "squad").output for part in ("preset:squad", "\n  token_f1\n", "evaluate-v2.0.py")
-    )
+    def score(*metrics):
+        return run("score", "answers.jsonl", *(word for each in metrics for word in ("-m", each))).output
+
+    for metrics in (["squad"], ["preset:squad"], ["em", "f1"], ["EM", "F1"]):
+        lines = [line.split()[:2] for line in score(*metrics).splitlines() if line.startswith(("em", "f1"))]
+        assert lines == [["em", "1.0000"], ["f1", "1.0000"]]
+        assert "character by character" not in score(*metrics)
+    assert "em is the exact match after SQuAD's" in score("em", "f1", "exact_match")
+    assert "token_f1 ignores case, punctuation and articles; -m em does so too" in score("exact_match", "token_f1")
+    assert "em is given twice" in score("exact_match(normalize=squad)", "em")
+    assert all(part in run("metrics", "squad").output for part in ("preset:squad", "\n  f1\n", "evaluate-v2.0.py"))
     assert "preset:squad " in run("metrics").output
 
 
 def test_json_is_one_object_with_the_documented_fields(run):
-    result = run("score", "answers.jsonl", "-m", "em", "--by", "topic", "--json")
+    result = run("score", "answers.jsonl", "-m", "exact_match", "--by", "topic", "--json")
     said = json.loads(result.stdout)
     assert list(said) == ["n", "mapping", "metrics"]
     fields = ["value", "low", "high", "n", "scored", "failed", "worst", "best"]
@@ -98,9 +99,9 @@ def test_what_cannot_be_done_says_what_to_do(run, words, code, said):
     ("floors", "code"),
     [
         (["0.4"], 0),
-        (["0.6"], 3),
+        (["1.1"], 3),
         (["token_f1=0.9"], 0),
-        (["em=0.6"], 3),
+        (["exact_match(normalize=squad)=1.1"], 3),
         (["em=0.5", "f1=1"], 0),
         (["em=0.5", "f1=1.01"], 3),
     ],
@@ -152,12 +153,12 @@ def test_text_that_looks_like_markup_stays_text(run, tmp_path):
 
 def test_a_command_in_which_nothing_was_scored_never_ends_well(run, tmp_path):
     result = run("score", "answers.jsonl", "-m", "em", "--where", "topic = 'none'")
-    assert (result.exit_code, "nothing was scored by exact_match: none of 0 rows" in result.stderr) == (1, True)
+    assert (result.exit_code, "nothing was scored by em: none of 0 rows" in result.stderr) == (1, True)
     (tmp_path / "empty.jsonl").write_text('{"prediction": null, "gold": "a"}\n' * 2)
     result = run("score", "empty.jsonl", "-m", "em", "-m", "f1", "--json")
     assert json.loads(result.stdout)["n"] == 2
     assert result.exit_code == 1
-    assert "by exact_match, token_f1: none of 2 rows has a score; prediction is null" in result.stderr
+    assert "by em, f1: none of 2 rows has a score; prediction is null" in result.stderr
 
 
 def test_reasons_are_counted_under_the_table(run):

@@ -30,7 +30,7 @@ def run(tmp_path, monkeypatch):
             }
             for row, ok in enumerate(right.tolist())
         ]
-        karat.score(rows, ["em", "f1"], run=name, output=f"{name}.parquet")
+        karat.score(rows, ["exact_match", "token_f1"], run=name, output=f"{name}.parquet")
     return lambda *words: CliRunner().invoke(main, list(words))
 
 
@@ -48,7 +48,7 @@ def test_a_table_and_a_verdict_in_words(run):
 
 
 def test_several_systems_have_a_line_each_against_the_first(run):
-    result = run("compare", "before", "after", "again", "-m", "em", "--by", "topic")
+    result = run("compare", "before", "after", "again", "-m", "exact_match", "--by", "topic")
     rows = [line.split()[:2] for line in result.output.splitlines() if line.startswith(("exact_match ", "  "))]
     assert rows == [[label, system] for system in ("after", "again") for label in ("exact_match", "a", "b")]
 
@@ -62,7 +62,7 @@ def test_files_are_compared_like_runs(run):
 
 
 def test_flipped_rows_are_shown_with_question_and_both_predictions(run):
-    result = run("compare", "before", "after", "-m", "em", "--flipped", "1")
+    result = run("compare", "before", "after", "-m", "exact_match", "--flipped", "1")
     won = int(np.flatnonzero(RIGHT["after"] & ~RIGHT["before"]).astype(str).tolist() and
               min(np.flatnonzero(RIGHT["after"] & ~RIGHT["before"]).astype(str).tolist()))  # fmt: skip
     shown = (
@@ -80,7 +80,7 @@ def test_fail_if_worse_ends_with_4_only_where_a_system_is_worse(run, systems, co
 
 
 def test_fail_if_worse_sees_any_system_and_says_which(run):
-    result = run("compare", "after", "after", "before", "-m", "em", "--fail-if-worse", "--json")
+    result = run("compare", "after", "after", "before", "-m", "exact_match", "--fail-if-worse", "--json")
     assert result.exit_code == 4
     assert result.stderr.startswith("exact_match: before is worse than after by ")
     assert json.loads(result.stdout)["findings"][1]["verdict"] == "worse"
@@ -88,9 +88,9 @@ def test_fail_if_worse_sees_any_system_and_says_which(run):
 
 def test_fail_if_worse_does_not_pass_where_nothing_could_be_compared(run):
     rows = [{"id": row, "gold": "yes", "prediction": None} for row in range(N)]
-    karat.score(rows, ["em", "bleu"], run="broken")
-    karat.score([{**row, "prediction": "no"} for row in rows], ["em", "bleu"], run="whole")
-    for metric, spec in (("em", "exact_match"), ("bleu", "bleu")):
+    karat.score(rows, ["exact_match", "bleu"], run="broken")
+    karat.score([{**row, "prediction": "no"} for row in rows], ["exact_match", "bleu"], run="whole")
+    for metric, spec in (("exact_match", "exact_match"), ("bleu", "bleu")):
         result = run("compare", "whole", "broken", "-m", metric, "--fail-if-worse")
         assert result.exit_code == 1
         assert (
@@ -115,14 +115,14 @@ def test_what_cannot_be_compared_is_told(run, words, code, said):
 
 
 def test_other_settings_need_allow_different(run):
-    karat.score("before.parquet", "em(normalize=squad)", map={"reference": "gold"}, run="strict")
-    refused = run("compare", "strict", "after", "-m", "em(normalize=squad)")
+    karat.score("before.parquet", "exact_match(normalize=squad)", map={"reference": "gold"}, run="strict")
+    refused = run("compare", "strict", "after", "-m", "exact_match(normalize=squad)")
     assert (refused.exit_code, "normalize='squad'" in refused.stderr) == (1, True)
     assert run("compare", "strict", "after", "--allow-different").exit_code == 0
 
 
 def test_power_says_how_many_rows_are_needed_and_what_these_can_see(run):
-    one = run("power", "--run", "before", "--difference", "0.02", "-m", "em")
+    one = run("power", "--run", "before", "--difference", "0.02", "-m", "exact_match")
     assert one.output.startswith("exact_match: ")
     assert "if two systems correlate by 0.5; with 80 rows" in one.output
     two = json.loads(run("power", "--run", "before", "--run", "after", "--difference", "0.02", "--json").stdout)
@@ -137,7 +137,7 @@ def test_power_says_how_many_rows_are_needed_and_what_these_can_see(run):
 
 def test_a_comparison_is_written_to_files(run, tmp_path):
     files = ("-o", "out.tex", "-o", "out.json", "--percent", "--plus-minus")
-    result = run("compare", "before", "after", "-m", "em", *files, "--json")
+    result = run("compare", "before", "after", "-m", "exact_match", *files, "--json")
     assert json.loads(result.stdout)["n"] == N
     assert json.loads(result.stdout) == json.loads((tmp_path / "out.json").read_text())
     value, text = 100 * RIGHT["before"].mean(), (tmp_path / "out.tex").read_text()

@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "mine.toml").write_text("")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "more.csv").write_text("nr,gold\n1,2\n")
-    karat.score(rows, ["f1", "token_f1(normalize='none')"], run="first")
+    karat.score(rows, ["token_f1", "token_f1(normalize='none')"], run="first")
     return tmp_path
 
 
@@ -71,7 +71,7 @@ COLUMNS = ["id", r"my\ topic", "prediction", "gold"]
         ("karat show --wor", ["--worst"]),
         ("karat score ", [FILES]),
         ("karat score data/m", [FILES]),
-        ("karat score -m f1 -o an", [FILES]),
+        ("karat score -m token_f1 -o an", [FILES]),
         ("karat show fir", [FILES, "first"]),  # bash lists files where no name fits
         ("karat compare first ", [FILES, "first"]),
         ("karat runs show ", ["first"]),

@@ -19,10 +19,10 @@ ROWS = "".join(f'{{"id": "{n}", "s": null, "answer": "x"}}\n' for n in range(3))
 MAP = "--label-map good=1,bad=0 --on id"
 COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `kept` at these places
     "batch": "batch {file} -o replies.jsonl --base-url http://localhost:1/v1",
-    "compare": "compare {file} again.jsonl --on id -m em",
+    "compare": "compare {file} again.jsonl --on id -m exact_match",
     "demo": "demo -o example --no-open",
     "doctor": "doctor",
-    "experiment": "experiment system.py:answer --data {file} -m em",
+    "experiment": "experiment system.py:answer --data {file} -m exact_match",
     "fake-llm": "fake-llm --port 0",
     "init": "init {folder}",
     "judge": f"judge {{file}} --human labels.csv {MAP} --column s --answer answer",
@@ -38,7 +38,7 @@ COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `
     "runs show": "runs show {run}",
     "runs verify": "runs verify {run}",
     "schema": "schema score",
-    "score": "score {file} -m em",
+    "score": "score {file} -m exact_match",
     "show": "show {run}",
     "view": "view {folder} --no-open",
 }
@@ -78,7 +78,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KARAT_RUNS", str(folder / "runs"))
         patch.chdir(folder)
-        assert call("score rows.jsonl -m em --run kept -o scored.jsonl").exit_code == 0
+        assert call("score rows.jsonl -m exact_match --run kept -o scored.jsonl").exit_code == 0
     shutil.copy(folder / "scored.jsonl", folder / "again.jsonl")
     shutil.copytree(folder / "runs/kept", folder / "runs/broken")
     for file in (folder / "runs/broken").rglob("*"):

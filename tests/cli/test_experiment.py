@@ -47,7 +47,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_a_file_names_the_task_and_the_run_is_kept(run):
-    done = run("task.py:answer", "--data", "questions.jsonl", "-m", "em", "-m", "f1", "--run", "first")
+    done = run("task.py:answer", "--data", "questions.jsonl", "-m", "exact_match", "-m", "token_f1", "--run", "first")
     assert done.exit_code == 0, done.output
     assert "task failed on 1 of 8 rows, which have no prediction: KeyError: 'verdict' (1)" in done.stderr
     line = next(line for line in done.stdout.splitlines() if line.startswith("exact_match"))
@@ -55,12 +55,12 @@ def test_a_file_names_the_task_and_the_run_is_kept(run):
     kept = open_run("first")
     assert kept.manifest.sources == {"data": "questions.jsonl", "task": "task.py:answer"}
     assert kept.column("error").to_pylist()[3] == "KeyError: 'verdict'"
-    again = run("task.py:answer", "--data", "questions.jsonl", "-m", "em", "--run", "first")
+    again = run("task.py:answer", "--data", "questions.jsonl", "-m", "exact_match", "--run", "first")
     assert (again.exit_code, "run first exists already" in again.stderr) == (1, True)
 
 
 def test_options_of_scoring_hold(run):
-    words = ["task.py:slow", "--data", "questions.jsonl", "-m", "em", "--where", "id < 6", "--limit", "4"]
+    words = ["task.py:slow", "--data", "questions.jsonl", "-m", "exact_match", "--where", "id < 6", "--limit", "4"]
     done = run(*words, "--repetitions", "2", "--concurrency", "8", "--json", "-o", "out.jsonl", "--fail-under", "0.9")
     assert done.exit_code == 3
     assert json.loads(done.stdout)["n"] == 8
@@ -81,14 +81,14 @@ def test_options_of_scoring_hold(run):
     ],
 )
 def test_what_cannot_be(run, words, code, said):
-    done = run(*words, "--data", "questions.jsonl", "-m", "em")
+    done = run(*words, "--data", "questions.jsonl", "-m", "exact_match")
     assert (done.exit_code, said in done.stderr) == (code, True), done.output
 
 
 def test_an_interrupted_experiment_says_how_to_go_on_and_does(run):
     rows = [{"id": row, "gold": "a0"} for row in range(60)]
     Path("many.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ["task.py:slow", "--data", "many.jsonl", "-m", "em", "--run", "cut", "--concurrency", "3"]
+    words = ["task.py:slow", "--data", "many.jsonl", "-m", "exact_match", "--run", "cut", "--concurrency", "3"]
     asked = Path("asked.txt")
     with subprocess.Popen(
         [sys.executable, "-m", "karat", "experiment", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

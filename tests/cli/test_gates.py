@@ -37,7 +37,7 @@ def run(tmp_path, monkeypatch):
         ("em[topic=law].low=0.29", 0),
         ("em[topic=law].low=0.4", 3),
         ("em[topic=a[1]=b].worst=0.6", 0),
-        ("exact_match(normalize=none).low=0.4", 3),
+        ("exact_match(normalize=squad).low=0.4", 3),
         (".low=0.39", 0),
         ("em[topic=lawn]=0", 3),
     ],
@@ -59,15 +59,15 @@ def test_a_gate_of_an_error_rate_is_the_most_that_it_may_be(run):
 
 def test_the_line_of_a_gate_names_slice_and_end(run):
     result = run("-m", "em", "--by", "topic", "--fail-under", "em[topic=law].low=0.4", "--fail-under", "[topic=lw]=0")
-    assert "exact_match[topic=law].low is 0.299993, 0.4 was asked for" in result.stderr
-    assert "exact_match[topic=lw] is not known: no row has this value; did you mean 'law'?" in result.stderr
+    assert "em[topic=law].low is 0.299993, 0.4 was asked for" in result.stderr
+    assert "em[topic=lw] is not known: no row has this value; did you mean 'law'?" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("gate", "problem"),
     [
         ("em.lwo=0.6", "'lwo' is not an end; did you mean 'low'?"),
-        ("exact_mtch=0.6", "not among the metrics scored; did you mean 'exact_match'?"),
+        ("emm=0.6", "not among the metrics scored; did you mean 'em'?"),
         ("em[topc=law]=0.6", "topc makes no slices: the slices come from --by topic"),
         ("em[topic=lw]=0.6", "no row has topic = lw; did you mean 'law'?"),
         ("em[topic=law]", "expected a number or SPEC=NUMBER"),
@@ -88,7 +88,7 @@ def test_a_judge_is_named_with_or_without_its_model(run, own_replies):
     with FakeServer(lambda _: {"explanation": "…", "label": "correct"}) as server:
         judge = ["-m", "judge:correctness", "--model", "small", "--base-url", server.url, "-m", "em", "--by", "topic"]
         result = run(*judge, *gates, "--fail-under", "em=0.7")
-    assert result.stderr.splitlines()[-1] == "exact_match is 0.666667, 0.7 was asked for"
+    assert result.stderr.splitlines()[-1] == "em is 0.666667, 0.7 was asked for"
 
 
 def test_slices_without_by_are_refused(run):
@@ -102,7 +102,7 @@ def test_so_many_rows_may_have_no_score(run, tmp_path, share, code):
     (tmp_path / "answers.jsonl").write_text("\n".join(lines))
     result = run("-m", "em", "--fail-unscored", share)
     assert result.exit_code == code
-    assert ("exact_match: 3 of 12 rows have no score; a share of at most" in result.stderr) == (code == 3)
+    assert ("em: 3 of 12 rows have no score; a share of at most" in result.stderr) == (code == 3)
 
 
 def test_judges_whose_calls_all_failed_never_end_well(run, own_replies):

@@ -51,7 +51,7 @@ def run(server, *words):
 
 def test_a_judge_is_scored_like_any_metric_and_says_what_it_took(folder):
     with FakeServer(judged, price=(1.0, 2.0)) as server:
-        result = run(server, "-m", "em", "-o", "out.jsonl")
+        result = run(server, "-m", "exact_match", "-o", "out.jsonl")
     assert result.exit_code == 0, result.output
     line = next(line for line in result.stdout.splitlines() if line.startswith("judge:correctness(model='small')"))
     assert line.split()[1] == "0.6667"
@@ -138,8 +138,8 @@ def test_what_came_before_a_fatal_error_is_kept(folder):
     [
         (["-m", "judge:correctness"], "judge:correctness needs a model: --model NAME"),
         (["-m", "judge:corectness", "--model", "m"], "did you mean 'correctness'"),
-        (["-m", "em", "--budget", "1"], "--budget is about models, but no metric asks one"),
-        (["-m", "em", "--model", "m"], "--model is about models, but no metric asks one"),
+        (["-m", "exact_match", "--budget", "1"], "--budget is about models, but no metric asks one"),
+        (["-m", "exact_match", "--model", "m"], "--model is about models, but no metric asks one"),
         (["-m", "judge:correctness(model=m)", "--model", "n"], "every judge names its own model already"),
         (["-m", "judge:correctness", "--model", "m", "--resume", "--no-cache"], "--no-cache caches none"),
         (["-m", "judge:correctness", "--model", "m", "--price", "1"], "expected IN,OUT"),

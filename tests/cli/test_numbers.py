@@ -44,7 +44,7 @@ def test_numbers_out_of_range_are_refused(parameter, text):
 def test_the_error_names_the_flag_and_its_range(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"prediction": "a", "reference": "a"}\n')
     for flag, text in (("--limit", "9" * 30), ("--seed", "-1"), ("--confidence", "nan"), ("--fail-unscored", "2")):
-        result = CliRunner().invoke(main, ["score", str(tmp_path / "rows.jsonl"), "-m", "em", flag, text])
+        result = CliRunner().invoke(main, ["score", str(tmp_path / "rows.jsonl"), "-m", "exact_match", flag, text])
         assert result.exit_code == 2
         assert f"Invalid value for '{flag}'" in result.output
         assert "range" in result.output or "finite" in result.output
@@ -52,14 +52,14 @@ def test_the_error_names_the_flag_and_its_range(tmp_path):
 
 BORDERS = ["0", "1", "5e-324", "1e-300", "1e-17", "1e-6", "0.0001", "0.9999", "0.9999999999999999", "1e9", "1e308"]
 CALLS = [
-    ["score", "a.jsonl", "-m", "em", "-m", "bleu"],
-    ["score", "a.jsonl", "-m", "em", "-m", "bleu", "--cluster", "group", "--by", "group"],
-    ["score", "a.jsonl", "-m", "em", "--human", "labels.csv", "--on", "id"],
+    ["score", "a.jsonl", "-m", "exact_match", "-m", "bleu"],
+    ["score", "a.jsonl", "-m", "exact_match", "-m", "bleu", "--cluster", "group", "--by", "group"],
+    ["score", "a.jsonl", "-m", "exact_match", "--human", "labels.csv", "--on", "id"],
     ["compare", "a", "b"],
     ["compare", "a", "b", "--cluster", "group"],
     ["compare", "a", "b", "--rank"],
     ["report", "a", "-o", "report.html"],
-    ["judge", "a", "--human", "labels.csv", "--on", "id", "-m", "em"],
+    ["judge", "a", "--human", "labels.csv", "--on", "id", "-m", "exact_match"],
     ["power", "--run", "a", "--difference", "0.1"],
     ["power", "--run", "a", "--run", "b", "--difference", "0.1"],
     ["power", "--run", "a", "--width", "0.1"],
@@ -78,7 +78,7 @@ def scored(tmp_path_factory):
             rows = ({"id": n, "question": f"{n}?", "prediction": "yes it is" if n % right else "no", "reference": "no",
                      "group": n // 3} for n in range(30))  # fmt: skip
             Path(f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-            CliRunner().invoke(main, ["score", f"{name}.jsonl", "-m", "em", "-m", "bleu", "--run", name])
+            CliRunner().invoke(main, ["score", f"{name}.jsonl", "-m", "exact_match", "-m", "bleu", "--run", name])
         Path("labels.csv").write_text("id,label\n" + "".join(f"{n},{n % 2}\n" for n in range(20)))
         yield
     os.chdir(before)

@@ -14,7 +14,7 @@ from karat.cli.main import main
 @pytest.mark.parametrize(
     "words",
     [
-        ["score", "rows.jsonl", "-m", "em", "-o", "out.csv"],
+        ["score", "rows.jsonl", "-m", "exact_match", "-o", "out.csv"],
         ["runs", "export", "a", "-o", "out.md"],
         ["runs", "export", "a", "-o", "out.xml"],
         ["report", "a", "-o", "out.html"],
@@ -27,7 +27,7 @@ def test_a_pipe_stays_where_it_is(tmp_path, monkeypatch, words):
     (tmp_path / words[-1]).symlink_to(tmp_path / "pipe")
     (tmp_path / "rows.jsonl").write_text('{"prediction": "a", "gold": "a", "id": 1}\n')
     for name in ("a", "b"):
-        karat.score("rows.jsonl", "em", run=name)
+        karat.score("rows.jsonl", "exact_match", run=name)
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 1
     assert f"Error: {words[-1]} is a device or a pipe; expected the name of a file\n" in done.output

@@ -86,7 +86,7 @@ def test_a_pipe_gets_a_line_every_few_seconds_if_it_is_asked_for(clock):
 def test_the_flag_turns_it_on_where_there_is_no_terminal(tmp_path, flags, lines):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"prediction": "a", "gold": "a"}\n' * 3)
-    done = CliRunner().invoke(main, ["score", str(path), "-m", "em", "--json", *flags])
+    done = CliRunner().invoke(main, ["score", str(path), "-m", "exact_match", "--json", *flags])
     assert json.loads(done.stdout)["n"] == 3
     assert done.stderr.splitlines() == ["scoring  3 of 3 rows  0:00 so far"] * lines
 

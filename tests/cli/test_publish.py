@@ -14,7 +14,7 @@ RECORD = ["--set", "model=acme/m", "--set", "dataset=qa", "--set", "organization
 @pytest.fixture(autouse=True)
 def _run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    karat.score({"prediction": ["a", "b"], "reference": ["a", "c"]}, "em", run="first", output="scored.jsonl")
+    karat.score({"prediction": ["a", "b"], "reference": ["a", "c"]}, "exact_match", run="first", output="scored.jsonl")
 
 
 def publish(*words):

@@ -62,7 +62,7 @@ def test_verdicts_are_ranked(files):
         (["low.csv", "--verdicts", "verdicts.csv"], "names the systems itself, found low.csv"),
         (["low.csv", "high.csv", "--fail-if-worse"], "--fail-if-worse compares each system with A"),
         (["low.csv", "high.csv", "--label-map", "a=1"], "--label-map says how verdicts are read"),
-        (["--verdicts", "verdicts.csv", "-m", "em"], "--metric is of scored rows"),
+        (["--verdicts", "verdicts.csv", "-m", "exact_match"], "--metric is of scored rows"),
         (["--verdicts", "verdicts.csv", "--map", "a"], "expected ROLE=COLUMN"),
     ],
 )

@@ -145,7 +145,7 @@ def test_a_wrong_flag_is_refused_before_anything_is_asked(endpoint, words):
 
 
 def test_flags_of_judges_without_a_judge_are_refused(endpoint):
-    refused = CliRunner().invoke(main, ["score", "rows.jsonl", "-m", "em", "--max-tokens", "5"])
+    refused = CliRunner().invoke(main, ["score", "rows.jsonl", "-m", "exact_match", "--max-tokens", "5"])
     assert refused.exit_code == 2
     assert "--max-tokens" in refused.output
 

@@ -198,8 +198,8 @@ def test_nothing_at_all_says_so():
 def test_text_metrics_join_long_tables_as_ever():
     rows = [{"query_id": 1, "doc_id": "a", "score": 2, "prediction": "x", "id": 1}]
     gold = [{"id": 1, "reference": "x"}]
-    result = karat.score(rows, "em", gold=gold, on="id")
+    result = karat.score(rows, "exact_match", gold=gold, on="id")
     assert result.table.column_names[:2] == ["id", "reference"]
     assert result.values["exact_match"].value == 1.0
     with pytest.raises(karat.errors.SpecError, match="gold and on go together"):
-        karat.score(rows, "em", gold=gold)
+        karat.score(rows, "exact_match", gold=gold)

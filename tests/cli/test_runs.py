@@ -38,7 +38,7 @@ def run(tmp_path, monkeypatch):
 
 def test_a_run_is_kept_listed_shown_and_removed(run):
     assert "no run is kept in karat-runs" in run("runs").stdout
-    scored = run("score", "answers.jsonl", "-m", "em", "-m", "bleu", "--by", "topic", "--run", "first")
+    scored = run("score", "answers.jsonl", "-m", "exact_match", "-m", "bleu", "--by", "topic", "--run", "first")
     assert "run first is kept in karat-runs/first" in scored.stdout
     assert Path("karat-runs/first/manifest.json").is_file()
     line = next(line for line in run("runs").stdout.splitlines() if line.startswith("first"))
@@ -58,7 +58,7 @@ def test_people_correct_a_run_that_is_kept_as_they_correct_a_scoring(run):
     labels = "".join(f"q{at},{'good' if at % 4 else 'bad'}\n" for at in range(0, 40, 2))
     Path("labels.csv").write_text("qid,label\n" + labels)
     people = ("--human", "labels.csv", "--on", "id=qid", "--label-map", "good=1,bad=0", "--these-rows", "--json")
-    scoring = ("score", "many.jsonl", "-m", "em", "-m", "bleu", "--by", "topic", "--seed", "3")
+    scoring = ("score", "many.jsonl", "-m", "exact_match", "-m", "bleu", "--by", "topic", "--seed", "3")
     run(*scoring, "--run", "first")
     shown = json.loads(run("runs", "show", "first", *people).stdout)["values"]
     assert shown == json.loads(run(*scoring, *people).stdout)
@@ -68,7 +68,7 @@ def test_people_correct_a_run_that_is_kept_as_they_correct_a_scoring(run):
 
 
 def test_json_says_all_of_it(run):
-    said = json.loads(run("score", "answers.jsonl", "-m", "em", "--run", "first", "--json").stdout)
+    said = json.loads(run("score", "answers.jsonl", "-m", "exact_match", "--run", "first", "--json").stdout)
     shown = json.loads(run("runs", "show", "first", "--json").stdout)
     assert shown["values"] == said
     assert shown["manifest"]["metrics"][0]["signature"] == said["metrics"][0]["signature"]
@@ -78,7 +78,7 @@ def test_json_says_all_of_it(run):
 
 @pytest.mark.parametrize("ending", ["csv", "json", "jsonl", "parquet", "arrow"])
 def test_rows_are_exported_as_score_writes_them(run, ending):
-    run("score", "answers.jsonl", "-m", "em", "--run", "first", "-o", f"rows.{ending}")
+    run("score", "answers.jsonl", "-m", "exact_match", "--run", "first", "-o", f"rows.{ending}")
     assert run("runs", "export", "first", "-o", f"out.{ending}").exit_code == 0
     exported, written = open_source(f"out.{ending}"), open_source(f"rows.{ending}")
     assert exported.schema == written.schema
@@ -86,7 +86,7 @@ def test_rows_are_exported_as_score_writes_them(run, ending):
 
 
 def test_values_are_exported_as_a_table_of_markdown(run):
-    run("score", "answers.jsonl", "-m", "em", "--by", "topic", "--run", "first")
+    run("score", "answers.jsonl", "-m", "exact_match", "--by", "topic", "--run", "first")
     run("runs", "export", "first", "-o", "out.md")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in Path("out.md").read_text().splitlines()[2:]]
     assert rows[0] == ["metric", "value", "95 % interval", "n", "unscored", "worst to best"]
@@ -98,7 +98,7 @@ def test_values_are_exported_as_a_table_of_markdown(run):
 
 
 def test_rows_are_exported_as_tests_of_junit(run):
-    run("score", "answers.jsonl", "-m", "em", "-m", "wer", "--run", "first")
+    run("score", "answers.jsonl", "-m", "exact_match", "-m", "wer", "--run", "first")
     run("runs", "export", "first", "-o", "out.xml")
     suites = ET.parse("out.xml").getroot().findall("testsuite")  # noqa: S314  (our own)
     assert [(s.get("name"), s.get("tests"), s.get("failures"), s.get("errors")) for s in suites] == [
@@ -114,10 +114,14 @@ def test_rows_are_exported_as_tests_of_junit(run):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["score", "answers.jsonl", "-m", "em", "--run", "first"], 1, "run first exists already"),
-        (["score", "answers.jsonl", "-m", "em", "--run", "../first"], 2, "a name of letters"),
-        (["score", "answers.jsonl", "-m", "em", "--resume"], 2, "--run NAME keeps a run that it can continue"),
-        (["score", "answers.jsonl", "-m", "em", "--run", "x", "--max-calls", "3"], 2, "--max-calls is about models"),
+        (["score", "answers.jsonl", "-m", "exact_match", "--run", "first"], 1, "run first exists already"),
+        (["score", "answers.jsonl", "-m", "exact_match", "--run", "../first"], 2, "a name of letters"),
+        (["score", "answers.jsonl", "-m", "exact_match", "--resume"], 2, "--run NAME keeps a run that it can continue"),
+        (
+            ["score", "answers.jsonl", "-m", "exact_match", "--run", "x", "--max-calls", "3"],
+            2,
+            "--max-calls is about models",
+        ),
         (["runs", "show", "frist"], 1, "did you mean 'first'"),
         (["runs", "remove", "frist"], 1, "did you mean 'first'"),
         (["runs", "export", "first", "-o", "out.xlsx"], 1, ".md, .tex, .html, .xml, .json"),
@@ -126,7 +130,7 @@ def test_rows_are_exported_as_tests_of_junit(run):
     ],
 )
 def test_what_cannot_be_done_says_what_to_do(run, words, code, said):
-    run("score", "answers.jsonl", "-m", "em", "--run", "first")
+    run("score", "answers.jsonl", "-m", "exact_match", "--run", "first")
     result = run(*words)
     assert result.exit_code == code
     assert said in result.stderr
@@ -135,7 +139,7 @@ def test_what_cannot_be_done_says_what_to_do(run, words, code, said):
 
 def test_a_damaged_run_does_not_hide_the_others(run):
     for name in ("first", "second"):
-        run("score", "answers.jsonl", "-m", "em", "--run", name)
+        run("score", "answers.jsonl", "-m", "exact_match", "--run", name)
     Path("karat-runs/first/manifest.json").write_text("{")
     listed = run("runs")
     assert "first/manifest.json is damaged, and no JSON: " in listed.stdout
@@ -145,7 +149,7 @@ def test_a_damaged_run_does_not_hide_the_others(run):
 @pytest.mark.parametrize("text", ["{}", "[]", '{"metrics": 5}', '{"metrics": [{}]}', "[" * 100_000])
 def test_damaged_values_do_not_hide_the_other_runs(run, text):
     for name in ("first", "second"):
-        run("score", "answers.jsonl", "-m", "em", "--run", name)
+        run("score", "answers.jsonl", "-m", "exact_match", "--run", name)
     Path("karat-runs/first/values.json").write_text(text)
     listed = run("runs")
     assert "values.json" in listed.stdout
@@ -218,7 +222,7 @@ def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypat
     rows = pa.table({"prediction": [f"a{row}" for row in range(500)], "gold": ["a1"] * 500})
     with pa.ipc.new_file("rows.arrow", rows.schema) as writer:
         writer.write_table(rows, max_chunksize=5)
-    words = [sys.executable, "-c", SLOW, "score", "rows.arrow", "-m", "slow", "-m", "em", "--run", "first"]
+    words = [sys.executable, "-c", SLOW, "score", "rows.arrow", "-m", "slow", "-m", "exact_match", "--run", "first"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         for _ in range(4):
             assert process.stdout.readline() == "scored\n"
@@ -235,6 +239,6 @@ def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypat
     again = subprocess.run([*words, "--resume"], capture_output=True, text=True, check=True)
     assert again.stdout.splitlines().count("scored") <= 97
     kept = open_run("first")
-    assert kept.values["metrics"][1] == karat.score(rows, "em").as_dict()["metrics"][0]
+    assert kept.values["metrics"][1] == karat.score(rows, "exact_match").as_dict()["metrics"][0]
     assert kept.scores("slow").sum() == len(pq.read_table(kept.rows)) == 500
-    assert kept.manifest.call == "karat score rows.arrow -m slow -m em --run first --resume"
+    assert kept.manifest.call == "karat score rows.arrow -m slow -m exact_match --run first --resume"

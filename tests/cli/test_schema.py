@@ -15,7 +15,7 @@ Draft202012Validator = pytest.importorskip("jsonschema").Draft202012Validator
 ValidationError = pytest.importorskip("jsonschema").ValidationError
 
 TUTORIAL = Path(__file__).parents[2] / "examples" / "tutorial"
-SCORED = ["score", str(TUTORIAL / "first.jsonl"), "-m", "em", "-m", "f1", "--json"]
+SCORED = ["score", str(TUTORIAL / "first.jsonl"), "-m", "exact_match", "-m", "token_f1", "--json"]
 
 
 def printed(*words):
@@ -61,7 +61,9 @@ def test_what_every_command_prints_is_as_its_schema_says(monkeypatch, tmp_path):
     for system in ("first", "second"):
         answers, labels = str(TUTORIAL / f"{system}.jsonl"), TUTORIAL / f"labels_{system}.csv"
         human = ["--human", str(labels), "--label-map", "right=1,wrong=0", "--on", "id"]
-        printed("score", answers, "-m", "em", "-m", "f1", "--by", "topic", "--run", system, "--json", *human)
+        printed(
+            "score", answers, "-m", "exact_match", "-m", "token_f1", "--by", "topic", "--run", system, "--json", *human
+        )
         printed("runs", "show", system, "--json", *human)
     printed("runs", "--json")
     verified = [json.loads(line) for line in printed("runs", "verify", "--json").splitlines()]
@@ -80,7 +82,7 @@ def test_what_every_command_prints_is_as_its_schema_says(monkeypatch, tmp_path):
     printed("judge", "first", "--human", labels, "--label-map", "right=1,wrong=0", "--on", "id", "--by", "topic",
             "--errors", "2", "--json")  # fmt: skip
     Path("task.py").write_text("def task(question):\n    return question\n")
-    printed("experiment", "task.py:task", "--data", answers, "--map", "reference=gold", "-m", "em", "--json")
+    printed("experiment", "task.py:task", "--data", answers, "--map", "reference=gold", "-m", "exact_match", "--json")
 
 
 def test_another_output_is_refused():

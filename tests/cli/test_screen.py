@@ -126,7 +126,7 @@ def test_the_environment_sets_width_and_colours(open_with, terminal, environment
 def test_a_caution_is_printed_in_colour(tmp_path, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     (tmp_path / "a.jsonl").write_text('{"prediction": "The capital of France is Paris.", "reference": "Paris"}\n')
-    done = CliRunner().invoke(main, ["score", str(tmp_path / "a.jsonl"), "-m", "em"], color=True)
+    done = CliRunner().invoke(main, ["score", str(tmp_path / "a.jsonl"), "-m", "exact_match"], color=True)
     assert done.exit_code == 0
     assert "\x1b[33mcaution: " in done.stdout
 

@@ -29,7 +29,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("KARAT_RUNS", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    karat.score(ROWS, ["f1", "em"], run="first", output="scored.csv")
+    karat.score(ROWS, ["token_f1", "exact_match"], run="first", output="scored.csv")
     return lambda *words, **env: CliRunner(env=env).invoke(main, ["show", *words])
 
 
@@ -66,7 +66,7 @@ def test_the_worst_rows_come_first_with_the_words_that_differ(run, system):
         (["first", "--unscored", "9"], ["q5"]),
         (["first", "--where", "topic = 'book'"], ["q4"]),
         (["first", "--where", "topic = 'none'"], []),
-        (["first", "-m", "em", "--worst", "2"], ["q1", "q2"]),
+        (["first", "-m", "exact_match", "--worst", "2"], ["q1", "q2"]),
         (["scored.csv", "--worst", "2", "--where", "topic <> 'sum'"], ["q2", "q1"]),
     ],
 )
@@ -75,7 +75,7 @@ def test_which_rows_are_shown(run, words, ids):
 
 
 def test_words_are_compared_as_the_metric_compares_them(run):
-    karat.score(ROWS, "em", run="strict")
+    karat.score(ROWS, "exact_match", run="strict")
     assert "  reference   [-four-]\n  prediction  {+Four!+}\n" in run("strict").stdout
 
 
@@ -91,7 +91,7 @@ def test_a_judge_explains_and_a_panel_votes(run):
     for model, name in zip(models, "ab", strict=True):
         model.name = name
     judge = Judge("correctness", model=models, governor=Governor())
-    karat.score(ROWS[1:2], [judge, "em"], run="judged")
+    karat.score(ROWS[1:2], [judge, "exact_match"], run="judged")
     output = run("judged").stdout
     assert "  explanation  correct: yes / incorrect: it is Rome\n  agreement    0\n  a            incorrect\n" in output
     row = json.loads(run("judged", "--json").stdout)["rows"][0]
@@ -123,7 +123,7 @@ def test_json_has_all_of_each_row(run):
 def test_long_and_hostile_texts(run):
     hostile = "\x1b]0;owned\x07 \u202egpj.exe </script> [-x-]"
     rows = [{"question": "?\n?", "gold": "東京 " * 400, "answer": hostile}, {"question": "", "gold": "", "answer": ""}]
-    karat.score(rows, "f1", run="hostile")
+    karat.score(rows, "token_f1", run="hostile")
     narrow = run("hostile", COLUMNS="40").stdout
     assert max(map(cell_len, narrow.splitlines())) <= 40
     assert not {"\x1b", "\x07", "\u202e"} & set(narrow)
@@ -156,7 +156,7 @@ def test_colour_takes_the_place_of_signs(run):
 )
 def test_rows_of_several_runs_stand_below_each_other(run, words, ids):
     rows = [{**row, "answer": "Rome", "note": {"of": "ab"[row["id"] == "q2"]}} for row in ROWS]
-    karat.score(rows[::-1], ["f1", "em"], run="second")
+    karat.score(rows[::-1], ["token_f1", "exact_match"], run="second")
     assert shown_ids(run("second", "first", *words)) == [name for name in ids for _ in range(2)]
     found = json.loads(run("second", "first", *words, "--json").stdout)
     assert {name: found[name] for name in ("runs", "order")} == {"runs": ["second", "first"], "order": "first"}
@@ -167,7 +167,7 @@ def test_rows_of_several_runs_stand_below_each_other(run, words, ids):
 def test_matched_rows_have_the_id_that_pairs_them_and_say_what_differs(run):
     for name, order in (("one", [0, 1, 2]), ("two", [2, 0, 1])):
         rows = [{"case": f"c{at}", "prediction": "x", "gold": f"{name[:at]}"} for at in order]
-        karat.score(rows, "em", run=name)
+        karat.score(rows, "exact_match", run=name)
     found = json.loads(run("one", "two", "--json", "--on", "case").stdout)
     assert [[row["id"] for row in each] for each in found["rows"]] == [["c0", "c0"], ["c1", "c1"], ["c2", "c2"]]
     assert "scored against different gold: it differs in 2 of 3 rows" in " ".join(found["notes"])
@@ -209,9 +209,9 @@ def test_errors(run, words, code, message):
 
 @pytest.mark.parametrize("system", ["twice", "twice.csv"])
 def test_rows_are_counted_by_what_they_share_and_by_score(run, system):
-    karat.score([{**row, "id": f"{row['id']}-{time}"} for time in "ab" for row in ROWS], ["f1", "em"],
+    karat.score([{**row, "id": f"{row['id']}-{time}"} for time in "ab" for row in ROWS], ["token_f1", "exact_match"],
                 run="twice", output="twice.csv")  # fmt: skip
-    printed = run(system, "--counts", "-m", "em", "--where", "topic <> 'sum'").stdout
+    printed = run(system, "--counts", "-m", "exact_match", "--where", "topic <> 'sum'").stdout
     assert ": 8 of 10 rows" in printed
     assert re.search(r"^geo +─+ +4 +4$", printed, re.MULTILINE)
     assert re.search(r"^sum +0 +2$", printed, re.MULTILINE)

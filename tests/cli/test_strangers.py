@@ -44,7 +44,7 @@ def kept(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KARAT_RUNS", str(folder))
         for name in "ab":
-            karat.score(ROWS, ["em", "bleu"], run=name, by="topic", cluster="topic", human="vote", on="id")
+            karat.score(ROWS, ["exact_match", "bleu"], run=name, by="topic", cluster="topic", human="vote", on="id")
     files = {name: json.loads((folder / "b" / name).read_text()) for name in ("manifest.json", "values.json")}
     files["manifest.json"] |= {"models": {"names": ["m"], "calls": 3, "cost": 0.5}, "files": {}}
     ids = {"missing": 1, "missing_ids": ["x"], "unknown": 0, "unknown_ids": []}

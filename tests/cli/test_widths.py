@@ -38,7 +38,7 @@ def run(tmp_path_factory):
         ]
         rows[5]["prediction"] = None
         (folder / f"{system}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-        metrics = ["-m", "em", "-m", "token_f1(normalize='unicode')"]
+        metrics = ["-m", "exact_match", "-m", "token_f1(normalize='unicode')"]
         invoke("score", f"FOLDER/{system}.jsonl", *metrics, "--by", "topic", "--run", system)
     return invoke
 
@@ -49,14 +49,14 @@ def run(tmp_path_factory):
     [
         ["runs", "show", "after"],
         ["runs"],
-        ["score", "FOLDER/after.jsonl", "-m", "em", *LABELS[:2], *LABELS[4:], "--by", "topic"],
+        ["score", "FOLDER/after.jsonl", "-m", "exact_match", *LABELS[:2], *LABELS[4:], "--by", "topic"],
         ["compare", *SYSTEMS, "--by", "topic", "--flipped", "1"],
         ["compare", *SYSTEMS[:2], *LABELS[:2], *LABELS[4:]],
         ["judge", "after", *LABELS, "--by", "topic", "--errors", "1"],
         ["show", "after"],
         ["power", "--run", "after", "--difference", "0.1"],
         ["metrics"],
-        ["metrics", "f1"],
+        ["metrics", "token_f1"],
     ],
     ids=lambda words: "-".join(words[:2]),
 )
@@ -67,6 +67,8 @@ def test_every_line_fits(run, words, width):
 
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_interval_stands_at_every_width(run, width):
-    (line,) = (line for line in run("compare", *SYSTEMS[:2], "-m", "em", width=200).splitlines() if "mcnemar" in line)
+    (line,) = (
+        line for line in run("compare", *SYSTEMS[:2], "-m", "exact_match", width=200).splitlines() if "mcnemar" in line
+    )
     interval = line[line.index(" to ") - 6 : line.index(" to ") + 10]
-    assert interval in run("compare", *SYSTEMS[:2], "-m", "em", width=width)
+    assert interval in run("compare", *SYSTEMS[:2], "-m", "exact_match", width=width)

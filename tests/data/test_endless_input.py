@@ -53,7 +53,7 @@ def test_input_without_end_stops_where_the_disk_is_full(monkeypatch):
 
 def test_standard_input_without_rows_ends_without_a_traceback(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "karat", "score", "-", "-m", "em"],
+        [sys.executable, "-m", "karat", "score", "-", "-m", "exact_match"],
         input=bytes(1 << 20),
         capture_output=True,
         timeout=120,

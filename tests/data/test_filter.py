@@ -44,24 +44,26 @@ ROWS = {
 )
 def test_a_condition_of_chance_or_of_the_clock_is_refused_with_what_to_use(condition, remedy):
     with pytest.raises(karat.errors.DataError, match="chooses other rows each time") as error:
-        karat.score(ROWS, "em", where=condition)
+        karat.score(ROWS, "exact_match", where=condition)
     assert remedy in str(error.value)
 
 
 def test_what_a_condition_of_chance_is_told_to_use_chooses_the_same_half_each_time():
     with pytest.raises(karat.errors.DataError) as error:
-        karat.score(ROWS, "em", where="random() < 0.5")
+        karat.score(ROWS, "exact_match", where="random() < 0.5")
     [remedy] = re.findall(r"such as (md5\(.*?) for about", str(error.value))
-    chosen = [karat.score(ROWS, "em", where=remedy).n for _ in range(3)]
+    chosen = [karat.score(ROWS, "exact_match", where=remedy).n for _ in range(3)]
     assert len(set(chosen)) == 1
     assert 70 < chosen[0] < 130
-    assert karat.score(ROWS | {"made": ["2026-01-01"] * 200}, "em", where="made < '2026-01-31 12:00:00'").n == 200
+    assert (
+        karat.score(ROWS | {"made": ["2026-01-01"] * 200}, "exact_match", where="made < '2026-01-31 12:00:00'").n == 200
+    )
 
 
 def test_names_of_clocks_and_functions_may_be_columns():
     rows = ROWS | {"now": [1] * 200, "current_date": [1] * 200, "random": [1] * 200}
     for condition in ("now = 1", "current_date = 1", '"current_date" = 1', "random = 1"):
-        assert karat.score(rows, "em", where=condition).n == 200
+        assert karat.score(rows, "exact_match", where=condition).n == 200
 
 
 @pytest.mark.parametrize(
@@ -81,17 +83,19 @@ def test_a_name_that_needs_quotes_is_told_how_and_the_command_works(tmp_path, co
     path = tmp_path / "rows.jsonl"
     batch = pa.record_batch(ROWS)
     write([batch], batch.schema, path)
-    told = CliRunner().invoke(main, ["score", str(path), "-m", "em", "--where", condition])
+    told = CliRunner().invoke(main, ["score", str(path), "-m", "exact_match", "--where", condition])
     assert told.exit_code == 1
     assert "needs double quotes: --where" in told.output
     option = told.output[told.output.index("--where ") :].strip()
-    done = CliRunner().invoke(main, ["score", str(path), "-m", "em", "--json", *shlex.split(option)])
+    done = CliRunner().invoke(main, ["score", str(path), "-m", "exact_match", "--json", *shlex.split(option)])
     assert done.exit_code == 0, done.output
     assert '"n": 100' in done.output
 
 
 def test_quoted_names_and_calculations_are_left_alone():
-    assert karat.score(ROWS, "em", where='"exact-match" = 1').n == 100
-    assert karat.score(ROWS | {"exact": [3] * 200, "match": [1] * 200}, "em", where="exact - match = 2").n == 200
+    assert karat.score(ROWS, "exact_match", where='"exact-match" = 1').n == 100
+    assert (
+        karat.score(ROWS | {"exact": [3] * 200, "match": [1] * 200}, "exact_match", where="exact - match = 2").n == 200
+    )
     with pytest.raises(karat.errors.DataError, match="names with hyphens need double quotes"):
-        karat.score(ROWS, "em", where="topic-name = 'x'")
+        karat.score(ROWS, "exact_match", where="topic-name = 'x'")

@@ -27,7 +27,7 @@ def options(message):
     return maps or re.findall(r'-m "[^"]+"', message)
 
 
-def follow(path, option, metric="em"):
+def follow(path, option, metric="exact_match"):
     arguments = shlex.split(option)
     chosen = [] if arguments[0] == "-m" else ["-m", metric]
     done = CliRunner().invoke(main, ["score", str(path), "--json", *chosen, *arguments])
@@ -36,7 +36,7 @@ def follow(path, option, metric="em"):
     return json.loads(done.stdout)["metrics"][0]["value"]
 
 
-def refused(path, metric="em"):
+def refused(path, metric="exact_match"):
     done = CliRunner().invoke(main, ["score", str(path), "-m", metric])
     assert done.exit_code == 1
     return done.output
@@ -46,7 +46,7 @@ def refused(path, metric="em"):
 def test_tables_of_pandas_are_read_in_every_orientation(tmp_path, orient):
     path = tmp_path / "frame.json"
     pd.DataFrame({"response": ANSWERS, "reference": GOLD, "n": range(4)}).to_json(path, orient=orient)
-    value = karat.score(path, "em").values["em"]
+    value = karat.score(path, "exact_match").values["exact_match"]
     assert (value.value, value.n) == (0.75, 4)
 
 
@@ -54,14 +54,14 @@ def test_tables_of_pandas_are_read_in_every_orientation(tmp_path, orient):
 def test_some_rows_of_a_frame_are_a_table_too(tmp_path, rows):
     path, frame = tmp_path / "frame.json", pd.DataFrame({"response": ANSWERS, "reference": GOLD}).iloc[rows]
     frame.to_json(path)
-    assert karat.score(path, "em").n == len(frame)
-    assert karat.score(frame.to_dict(), "em").values == karat.score(path, "em").values
+    assert karat.score(path, "exact_match").n == len(frame)
+    assert karat.score(frame.to_dict(), "exact_match").values == karat.score(path, "exact_match").values
 
 
 def test_a_row_of_objects_is_one_row(tmp_path):
     path = tmp_path / "row.json"
     path.write_text(json.dumps({"inputs": {"q": "Q"}, "outputs": {"text": "a"}, "reference": {"text": "a"}}))
-    assert karat.score(path, "em").n == 1
+    assert karat.score(path, "exact_match").n == 1
 
 
 def test_every_column_that_fits_is_a_way_to_go_on(tmp_path):
@@ -131,15 +131,15 @@ def test_columns_without_any_value_do_not_compete(tmp_path):
     with path.open("w", newline="") as file:
         names = ["input", "actual_output", "expected_output", "expectations", "prediction"]
         csv.writer(file).writerows([names, *(["Q", a, g, "", ""] for a, g in zip(ANSWERS, GOLD, strict=True))])
-    result = karat.score(path, "em")
-    assert (result.values["em"].value, result.mapping) == (
+    result = karat.score(path, "exact_match")
+    assert (result.values["exact_match"].value, result.mapping) == (
         0.75,
         {"prediction": "actual_output", "reference": "expected_output"},
     )
     rows = [
         {"actual_output": a, "expected_output": g, "expectations": None} for a, g in zip(ANSWERS, GOLD, strict=True)
     ]
-    assert karat.score(rows, "em").values["em"].value == 0.75
+    assert karat.score(rows, "exact_match").values["exact_match"].value == 0.75
     late = [*rows * 50, {"actual_output": "a", "expected_output": None, "expectations": "a"}]
     with pytest.raises(karat.errors.ColumnError, match="expectations and expected_output fit 'reference'"):
-        karat.score(late, "em")
+        karat.score(late, "exact_match")

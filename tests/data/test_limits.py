@@ -35,7 +35,7 @@ def test_what_is_nested_too_deeply_is_said_with_its_place(tmp_path, name, conten
     path = tmp_path / name
     path.write_text(content % f'"prediction": "a", "gold": {DEEP}')
     with pytest.raises(karat.errors.DataError, match=rf"{name}.*nested more than 128 deep at .*character \d+") as error:
-        karat.score(path, "em")
+        karat.score(path, "exact_match")
     assert place in str(error.value)
     assert not re.search("ecursion", str(error.value))
 
@@ -45,13 +45,13 @@ def test_a_number_of_too_many_digits_is_said_with_its_place(tmp_path, name, cont
     path = tmp_path / name
     path.write_text(content % f'"prediction": "a", "gold": {DIGITS}')
     with pytest.raises(karat.errors.DataError, match=rf"{name}.*more than 4,300 digits.* at .*character \d+") as error:
-        karat.score(path, "em")
+        karat.score(path, "exact_match")
     assert place in str(error.value)
     assert "set_int" not in str(error.value)
 
 
 @pytest.mark.parametrize("value", [DEEP, DIGITS])
-@pytest.mark.parametrize("metric", ["em", "json_match", "numeric_match", "column(gold)"])
+@pytest.mark.parametrize("metric", ["exact_match", "json_match", "numeric_match", "column(gold)"])
 @pytest.mark.parametrize("form", ["jsonl", "csv", "openai"])
 def test_no_message_speaks_of_pythons_limits(tmp_path, value, metric, form):
     path = tmp_path / f"rows.{'csv' if form == 'csv' else 'jsonl'}"
@@ -71,7 +71,7 @@ def test_no_message_speaks_of_pythons_limits(tmp_path, value, metric, form):
 
 def test_a_manifest_of_300_mb_is_refused_before_it_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    karat.score([json.loads(ROW)], "em", run="large")
+    karat.score([json.loads(ROW)], "exact_match", run="large")
     manifest = tmp_path / "karat-runs" / "large" / "manifest.json"
     with manifest.open("r+b") as file:
         file.truncate(300 << 20)
@@ -85,8 +85,8 @@ def test_a_manifest_of_300_mb_is_refused_before_it_is_read(tmp_path, monkeypatch
 def test_a_run_name_that_no_disk_takes_is_refused_before_anything_is_scored(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(karat.errors.SpecError, match=r"a name of 300 bytes; expected at most 200"):
-        karat.score(tmp_path / "missing.jsonl", "em", run=name)
-    karat.score([json.loads(ROW)], "em", run="r" * 200)
+        karat.score(tmp_path / "missing.jsonl", "exact_match", run=name)
+    karat.score([json.loads(ROW)], "exact_match", run="r" * 200)
 
 
 def no_room(*_, **__):

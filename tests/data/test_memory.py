@@ -21,14 +21,14 @@ LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
 from karat.cli.main import main
-main(["score", sys.argv[1], "-m", "em", "--json"])
+main(["score", sys.argv[1], "-m", "exact_match", "--json"])
 """
 MEASURED = """
 import atexit, re, sys
 from pathlib import Path
 from karat.cli.main import main
 atexit.register(lambda: print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) << 10))
-main(["score", sys.argv[1], "-m", "em", "--json"])
+main(["score", sys.argv[1], "-m", "exact_match", "--json"])
 """
 BIG = 2_000_000
 MILLION = b"x" * 1_000_000
@@ -161,4 +161,4 @@ def test_many_large_rows_after_small_ones_are_read_few_at_a_time(tmp_path, form)
 def test_a_cell_of_csv_may_be_longer_than_the_limit_of_the_standard_library(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(b"prediction,gold\n" + b"a,a\n" * 10 + (3 * MILLION + b',"a\nb"\n') * 3)
-    assert karat.score(path, "em").values["em"].value == 10 / 13
+    assert karat.score(path, "exact_match").values["exact_match"].value == 10 / 13

@@ -42,7 +42,9 @@ def start(folder, *arguments, **environment):
 
 @pytest.mark.parametrize("where", [SLOW, LARGE])
 def test_a_condition_without_end_is_an_error(where, tmp_path):
-    with start(tmp_path, "score", "rows.jsonl", "-m", "em", "--where", where, KARAT_WHERE_SECONDS="1") as process:
+    with start(
+        tmp_path, "score", "rows.jsonl", "-m", "exact_match", "--where", where, KARAT_WHERE_SECONDS="1"
+    ) as process:
         try:
             output, errors = process.communicate(timeout=120)
         finally:
@@ -54,7 +56,7 @@ def test_a_condition_without_end_is_an_error(where, tmp_path):
 
 
 def test_an_interrupt_arrives_while_a_condition_runs(tmp_path):
-    with start(tmp_path, "score", "rows.jsonl", "-m", "em", "--where", SLOW) as process:
+    with start(tmp_path, "score", "rows.jsonl", "-m", "exact_match", "--where", SLOW) as process:
         try:
             time.sleep(8)
             assert process.poll() is None

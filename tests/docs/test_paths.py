@@ -54,7 +54,7 @@ def test_the_readme_begins_with_a_number_and_a_folder():
 def test_a_folder_is_scored_by_what_init_writes(shell, tmp_path):
     copy(tmp_path / "results" / "ours.jsonl", "after.jsonl")
     copy(tmp_path / "results" / "theirs.jsonl", "before.jsonl")
-    assert re.search(r"exact_match +0\.7667 .*theirs\S* is worse than ours", shell(START), re.DOTALL)
+    assert re.search(r"em +0\.9333 .*theirs\S* is worse than ours", shell(START), re.DOTALL)
 
 
 def test_a_researcher_gets_a_table_for_a_paper(shell, tmp_path):
@@ -62,7 +62,7 @@ def test_a_researcher_gets_a_table_for_a_paper(shell, tmp_path):
     copy(tmp_path / "theirs.jsonl", "before.jsonl")
     shell(PAPER)
     table = (tmp_path / "table.tex").read_text("utf-8")
-    assert r"exact\_match & 49.2 & \textbf{76.3} & +27.1" in table
+    assert r"em & 50.8 & \textbf{93.2} & +42.4" in table
 
 
 @pytest.mark.parametrize(("found", "code"), [(19, 0), (10, 3)])

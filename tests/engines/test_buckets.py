@@ -60,7 +60,7 @@ def files(tmp_path, monkeypatch):
 
 
 def test_the_bits_are_those_of_the_join_row_by_row(files, engine, monkeypatch):
-    settings, seen = {"metrics": ["em", "f1", "bleu"], "by": "topic", "where": "topic <> 't3'"}, []
+    settings, seen = {"metrics": ["exact_match", "token_f1", "bleu"], "by": "topic", "where": "topic <> 't3'"}, []
     expected = karat.score(**files, **settings, keep=True).as_dict()
     assert (expected["joined"]["missing"], expected["joined"]["unknown_ids"]) == (20, ["none"])
     monkeypatch.setattr(join_module, "match_ids", lambda *_: pytest.fail("one machine matches all ids"))
@@ -76,12 +76,12 @@ def test_ids_that_are_not_unique_are_the_error_of_one_machine(files, engine, tmp
     table = pq.read_table(path)
     pq.write_table(pa.concat_tables([table, table.slice(9, 1)]), path, row_group_size=2_000)
     with pytest.raises(JoinError, match=r"predictions .*'key': expected every id once, found '\d+' in rows 10, 5982"):
-        karat.score(**files, metrics="em", engine=engine)
+        karat.score(**files, metrics="exact_match", engine=engine)
 
 
 def test_a_file_that_a_machine_lacks_is_named_by_its_task(files, tmp_path):
     path = tmp_path / "predictions.parquet"
-    plan = plan_run(Selection(files["data"], gold=files["gold"], on=files["on"]), "em", Inference())
+    plan = plan_run(Selection(files["data"], gold=files["gold"], on=files["on"]), "exact_match", Inference())
     part = plan.joined.halves[1].source.parts[0]
     path.unlink()
     packed = pack_recipe(make_recipe(plan, None), pickle.dumps)

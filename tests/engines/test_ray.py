@@ -28,7 +28,7 @@ pytest.importorskip("ray.data")
 pytestmark = pytest.mark.filterwarnings("ignore")  # what Ray warns of is Ray's
 ROWS = 24_000
 KILLS = int(os.environ.get("KARAT_KILLS", "2"))
-METRICS = ["em", "f1", "bleu"]
+METRICS = ["exact_match", "token_f1", "bleu"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -114,7 +114,7 @@ def test_a_dataset_gives_the_bits_of_its_table_whatever_its_order(table):
 def test_rows_of_a_dataset_need_an_id(table, column, message):
     few = table.slice(0, 4_000).append_column("empty", pa.nulls(4_000, pa.string()))
     with pytest.raises(karat.KaratError, match=message):
-        karat.score(ray.data.from_arrow(few), "em", id=column, engine=Ray())
+        karat.score(ray.data.from_arrow(few), "exact_match", id=column, engine=Ray())
 
 
 @pytest.mark.parametrize(
@@ -129,13 +129,13 @@ def test_rows_of_a_dataset_need_an_id(table, column, message):
 )
 def test_what_a_dataset_cannot_do_says_why(table, settings, message):
     with pytest.raises(karat.errors.SpecError, match=message):
-        karat.score(ray.data.from_arrow(table), "em", **{"id": "qid", "engine": Ray()} | settings)
+        karat.score(ray.data.from_arrow(table), "exact_match", **{"id": "qid", "engine": Ray()} | settings)
 
 
 def test_rows_of_pandas_are_scored_as_well(table):
     frame = table.slice(0, 500).to_pandas().assign(gold=lambda rows: [[text, "x"] for text in rows["gold"]])
-    there = karat.score(ray.data.from_pandas(frame), "f1", id="qid", engine=Ray())
-    assert there.as_dict() == karat.score(frame, "f1", id="qid").as_dict()
+    there = karat.score(ray.data.from_pandas(frame), "token_f1", id="qid", engine=Ray())
+    assert there.as_dict() == karat.score(frame, "token_f1", id="qid").as_dict()
 
 
 def test_a_task_whose_process_is_killed_is_carried_out_again(files, tmp_path):
@@ -149,9 +149,9 @@ def test_a_task_whose_process_is_killed_is_carried_out_again(files, tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return [1.0] * len(prediction)
 
-    result = karat.score(files, ["em", deadly], engine=Ray())
+    result = karat.score(files, ["exact_match", deadly], engine=Ray())
     assert os.path.exists(mark)  # noqa: PTH110
-    assert result.values["exact_match"] == karat.score(files, "em", keep=True).values["exact_match"]
+    assert result.values["exact_match"] == karat.score(files, "exact_match", keep=True).values["exact_match"]
 
 
 def test_an_error_names_its_rows_and_stops_the_other_tasks(files, tmp_path):
@@ -173,7 +173,7 @@ def test_an_error_names_its_rows_and_stops_the_other_tasks(files, tmp_path):
     ):
         karat.score(files, slow_or_wrong, map={"qid": "qid"}, engine=Ray())
     assert len(list(begun.iterdir())) < 6
-    allowed = karat.score(files, "em", engine=Ray())  # the cores are free again
+    allowed = karat.score(files, "exact_match", engine=Ray())  # the cores are free again
     assert allowed.n == ROWS
 
 
@@ -187,7 +187,7 @@ def test_an_address_without_a_cluster_is_an_error_at_once(files, tmp_path, monke
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     for address in (f"ray://127.0.0.1:{port}", f"127.0.0.1:{port}", None, "auto"):
         with pytest.raises(karat.errors.DataError, match=r"no Ray cluster answers at .*is its port right"):
-            karat.score(files, "em", engine=Ray(address))
+            karat.score(files, "exact_match", engine=Ray(address))
     assert time.monotonic() - started < 20
 
 
@@ -197,14 +197,14 @@ def test_a_cluster_that_refuses_says_what_to_set(files, monkeypatch, mode):
     monkeypatch.setattr(ray, "init", lambda *_, **__: (_ for _ in ()).throw(ConnectionError("refused")))
     monkeypatch.setenv("RAY_AUTH_MODE", mode)
     with pytest.raises(karat.errors.DataError, match="no connection to Ray at local: refused") as error:
-        karat.score(files, "em", engine=Ray("local"))
+        karat.score(files, "exact_match", engine=Ray("local"))
     assert ("Set RAY_AUTH_MODE=token" in str(error.value)) == (mode == "")
 
 
 def test_without_ray_the_message_names_the_extra(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(karat.errors.MissingExtra, match=r"engine 'ray' needs ray: pip install 'karat\[ray\]'"):
-        karat.score(files, "em", engine=Ray())
+        karat.score(files, "exact_match", engine=Ray())
 
 
 def letters(loads):
@@ -236,14 +236,14 @@ def test_a_model_is_loaded_once_in_each_process(files, table, tmp_path, gpus):
 
 def test_rows_of_a_dataset_are_scored_on_gpus(table):
     dataset = ray.data.from_arrow(table.slice(0, 500)).repartition(3)
-    there = karat.score(dataset, "f1", id="qid", engine=Ray(gpus=1))
-    assert there.as_dict() == karat.score(table.slice(0, 500), "f1", id="qid").as_dict()
+    there = karat.score(dataset, "token_f1", id="qid", engine=Ray(gpus=1))
+    assert there.as_dict() == karat.score(table.slice(0, 500), "token_f1", id="qid").as_dict()
 
 
 @pytest.mark.parametrize(("gpus", "error"), [(3, "has so many, the most is 2"), (1.5, "a whole number is expected")])
 def test_gpus_that_no_machine_has_are_an_error_at_once(files, gpus, error):
     with pytest.raises(karat.KaratError, match=error):
-        karat.score(files, "em", engine=Ray(gpus=gpus))
+        karat.score(files, "exact_match", engine=Ray(gpus=gpus))
 
 
 def test_a_process_with_a_gpu_that_is_killed_is_started_again(files, tmp_path):
@@ -257,8 +257,8 @@ def test_a_process_with_a_gpu_that_is_killed_is_started_again(files, tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return [1.0] * len(prediction)
 
-    result = karat.score(files, ["em", deadly], engine=Ray(gpus=1))
-    assert result.values["exact_match"] == karat.score(files, "em", keep=True).values["exact_match"]
+    result = karat.score(files, ["exact_match", deadly], engine=Ray(gpus=1))
+    assert result.values["exact_match"] == karat.score(files, "exact_match", keep=True).values["exact_match"]
 
 
 def test_a_judge_is_not_scored_by_an_engine(files):
@@ -323,7 +323,7 @@ def test_killed_workers_and_drivers_leave_the_bytes_of_an_undisturbed_run(table,
     pq.write_table(table.slice(0, 8_000), "rows.parquet", row_group_size=200)
     (tmp_path / "driver.py").write_text(DRIVER)
     address = ray.get_runtime_context().gcs_address
-    metrics = ["em", "f1", "bleu", runpy.run_path("driver.py")["slow"]]
+    metrics = ["exact_match", "token_f1", "bleu", runpy.run_path("driver.py")["slow"]]
     karat.score("rows.parquet", metrics, by="topic", cluster="topic", run="run0", engine="threads")
     whole, chance, kills, number = run_folder("run0"), random.Random(), 0, 1  # noqa: S311
     while kills < KILLS:

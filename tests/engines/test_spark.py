@@ -20,7 +20,7 @@ from karat.runs.store.folders import run_folder
 pytest.importorskip("pysail")
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 ROWS, TASKS = 12_000, 6
-METRICS = ["em", "f1", "bleu"]
+METRICS = ["exact_match", "token_f1", "bleu"]
 MODULE = """
 import os, signal
 import karat
@@ -141,14 +141,14 @@ def test_a_run_whose_server_was_killed_goes_on(files, folder, serve):
         session = SparkSession(connection=address)
         session.client.set_retry_policies([])  # Spark would try for ten minutes
         with pytest.raises(DataError, match=r"^Spark: "):
-            karat.score(files, ["em", deadly], run="a", engine=Spark(session=session))
+            karat.score(files, ["exact_match", deadly], run="a", engine=Spark(session=session))
         assert server.wait(10)
     (folder / "kill").unlink()
     (folder / "calls").unlink()
     with serve(folder) as (_, address):
-        resumed = karat.score(files, ["em", deadly], run="a", engine=Spark(address), resume=True)
+        resumed = karat.score(files, ["exact_match", deadly], run="a", engine=Spark(address), resume=True)
     assert 0 < len((folder / "calls").read_text().splitlines()) < TASKS
-    assert resumed.as_dict() == karat.score(files, ["em", deadly], keep=True).as_dict()
+    assert resumed.as_dict() == karat.score(files, ["exact_match", deadly], keep=True).as_dict()
 
 
 SCRIPT = """
@@ -161,8 +161,8 @@ def own(prediction: karat.kinds.Text) -> karat.kinds.Score:
     return [float(len(text) > LONG) for text in prediction.to_pylist()]
 
 LONG = 10
-result = karat.score(sys.argv[1], ["em", own.using()], engine=Spark(sys.argv[2]))
-assert result.as_dict() == karat.score(sys.argv[1], ["em", own], keep=True).as_dict()
+result = karat.score(sys.argv[1], ["exact_match", own.using()], engine=Spark(sys.argv[2]))
+assert result.as_dict() == karat.score(sys.argv[1], ["exact_match", own], keep=True).as_dict()
 """
 
 
@@ -173,7 +173,7 @@ def test_a_metric_of_a_script_without_a_file_is_sent_to_the_workers(files, remot
 def test_an_address_where_nothing_answers_is_an_error_in_seconds(files):
     started = time.monotonic()
     with pytest.raises(DataError, match=r"Spark at sc://127\.0\.0\.1:1: .*refused") as caught:
-        karat.score(files, "em", engine=Spark("sc://127.0.0.1:1/;token=secret"))
+        karat.score(files, "exact_match", engine=Spark("sc://127.0.0.1:1/;token=secret"))
     assert time.monotonic() - started < 9
     assert "secret" not in str(caught.value)
 
@@ -182,13 +182,13 @@ def test_what_is_not_installed_is_named(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(MissingExtra, match=r"pip install 'karat\[spark\]'"):
-        karat.score(files, "em", engine=Spark())
+        karat.score(files, "exact_match", engine=Spark())
 
 
 def test_without_a_session_the_flag_is_named(files, monkeypatch):
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     with pytest.raises(DataError, match="--remote sc://"):
-        karat.score(files, "em", engine=Spark())
+        karat.score(files, "exact_match", engine=Spark())
 
 
 @pytest.fixture
@@ -216,9 +216,9 @@ def test_a_frame_has_the_values_of_its_rows_however_they_are_divided(files, sess
 def test_a_frame_whose_rows_cannot_be_told_apart_is_an_error(files, session):
     frame = session.read.parquet(str(Path(files).parent))
     with pytest.raises(SpecError, match="id names the column"):
-        karat.score(frame, "em", engine=Spark())
+        karat.score(frame, "exact_match", engine=Spark())
     with pytest.raises(karat.errors.JoinError, match="repeats its values"):
-        karat.score(frame.union(frame), "em", id="id", engine=Spark())
+        karat.score(frame.union(frame), "exact_match", id="id", engine=Spark())
 
 
 def test_an_error_in_a_frame_has_its_words(session):

@@ -53,7 +53,7 @@ def packed(recipe):
 
 
 def test_a_part_and_rows_of_a_frame_are_scored_from_a_recipe_in_bytes(planned):
-    recipe, part = planned("em")
+    recipe, part = planned("exact_match")
     frame = pa.table({"gold": ["z", "x"], "qid": ["b", "a"], "prediction": ["y", "x"]})
     done, same = score_packed_part(packed(recipe), 3, part), score_packed_frame(packed(recipe), frame.to_batches())
     assert (done.task, done.rows) == (3, 2)
@@ -61,7 +61,7 @@ def test_a_part_and_rows_of_a_frame_are_scored_from_a_recipe_in_bytes(planned):
 
 
 def test_two_versions_of_karat_are_named(planned, monkeypatch):
-    recipe, part = planned("em")
+    recipe, part = planned("exact_match")
     sent = packed(recipe)
     monkeypatch.setattr(worker, "__version__", "9.9")
     failed = score_packed_part(sent, 0, part)
@@ -72,7 +72,7 @@ def test_two_versions_of_karat_are_named(planned, monkeypatch):
 
 
 def test_a_file_and_a_folder_of_another_machine_are_named(planned, tmp_path):
-    recipe, part = planned("em", folder=PartsFolder(tmp_path / "elsewhere"))
+    recipe, part = planned("exact_match", folder=PartsFolder(tmp_path / "elsewhere"))
     with pytest.raises(
         karat.errors.DataError, match=r"elsewhere.partial is not on machine .* would be written: use a disk"
     ):
@@ -83,7 +83,7 @@ def test_a_file_and_a_folder_of_another_machine_are_named(planned, tmp_path):
 
 
 def test_another_file_of_the_same_name_and_files_of_predictions_are_named(planned, tmp_path):
-    recipe, part = planned("em")
+    recipe, part = planned("exact_match")
     joined = JoinedPart(**vars(part), predictions=(replace(part, file=str(tmp_path / "said.parquet")),))
     with pytest.raises(karat.errors.DataError, match=r"said\.parquet is not on machine .* where it would be read"):
         raise score_packed_part(packed(recipe), 0, joined).error

@@ -23,5 +23,5 @@ def score_half(*, resume, stop=None):
 
     table = pa.Table.from_pylist([json.loads(line) for line in Path("a.jsonl").read_text("utf-8").splitlines()])
     reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=5))
-    karat.score(reader, ["em", "f1", "bleu", length], by="topic", run="half", resume=resume)
+    karat.score(reader, ["exact_match", "token_f1", "bleu", length], by="topic", run="half", resume=resume)
     return seen

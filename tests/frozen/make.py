@@ -76,7 +76,7 @@ def keep_runs(folder):
         with suppress(KeyboardInterrupt):
             now.half.score_half(resume=False, stop=15)
         Path("stop").touch()
-        words = ["experiment", "task.py:answer", "--data", "questions.jsonl", "-m", "em", "--run", "halted"]
+        words = ["experiment", "task.py:answer", "--data", "questions.jsonl", "-m", "exact_match", "--run", "halted"]
         words = [sys.executable, "-m", "karat", *words, "--concurrency", "1"]
         source = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         done = subprocess.run(words, env=os.environ | source, check=False)

@@ -74,7 +74,7 @@ JUDGES = """
 answer_relevance completeness conciseness context_relevance correctness document_relevance equivalence faithfulness
 hallucination pairwise refusal subquestions toxicity
 """
-QA = "-m em -m f1 --by topic --cluster document"
+QA = "-m exact_match -m token_f1 --by topic --cluster document"
 
 
 def _all(metrics, prefix=""):
@@ -86,15 +86,15 @@ KEPT = {  # runs by name, and the commands that keep them
     "qa": f"score a.jsonl {QA}",
     "qa_b": f"score b.jsonl {QA}",
     "qa_c": f"score c.jsonl {QA}",
-    "corpus": "score a.jsonl -m bleu -m wer -m em --by topic",
-    "corpus_b": "score b.jsonl -m bleu -m wer -m em --by topic",
+    "corpus": "score a.jsonl -m bleu -m wer -m exact_match --by topic",
+    "corpus_b": "score b.jsonl -m bleu -m wer -m exact_match --by topic",
     "ranked": "score run.txt --gold qrels.txt -m ndcg@3 -m map",
     "ranked_b": "score run_b.txt --gold qrels.txt -m ndcg@3 -m map",
-    "joined": "score predictions.csv --gold gold.jsonl --on qid=id -m em --map prediction=said --limit 9 --seed 3 "
-    "--confidence 0.9",
-    "judged": "score judged.jsonl -m judge:correctness -m em --model small",
-    "tried": "experiment task.py:answer --data questions.jsonl -m em -m f1 --by topic",
-    "tried_twice": "experiment task.py:answer --data questions.jsonl -m em --repetitions 2",
+    "joined": "score predictions.csv --gold gold.jsonl --on qid=id -m exact_match --map prediction=said --limit 9 "
+    "--seed 3 --confidence 0.9",
+    "judged": "score judged.jsonl -m judge:correctness -m exact_match --model small",
+    "tried": "experiment task.py:answer --data questions.jsonl -m exact_match -m token_f1 --by topic",
+    "tried_twice": "experiment task.py:answer --data questions.jsonl -m exact_match --repetitions 2",
 }
 ASKING = {  # commands that ask judges: they print the same where replies come from a stored cache
     "judges": f"score judged.jsonl {_all(JUDGES, 'judge:')} --model small --json",
@@ -105,13 +105,14 @@ ASKING = {  # commands that ask judges: they print the same where replies come f
 COMMANDS = {
     "qa": f"score a.jsonl {QA} --json",
     "part": """score a.jsonl -m "token_f1(extract='answer_is')" --where "topic = 'geography'" --limit 4 --json""",
-    "nothing": "score a.jsonl -m em --where false --json",
-    "floor": "score a.jsonl -m em --confidence 0.9 --fail-under 0.99 --json",
-    "csv": "score a.jsonl -m em -m f1 -o a_scored.csv --json",
-    "jsonl": "score a.jsonl -m em -m bleu -o a_scored.jsonl --json",
-    "parquet": "score c.jsonl -m em -m f1 -o c_scored.parquet --json",
-    "joined": "score predictions.csv --gold gold.jsonl --on qid=id -m em -m f1 --map prediction=said --by level --json",
-    "mapped": "score predictions.csv --gold gold.jsonl --on qid=id -m f1 --map prediction=said "
+    "nothing": "score a.jsonl -m exact_match --where false --json",
+    "floor": "score a.jsonl -m exact_match --confidence 0.9 --fail-under 0.99 --json",
+    "csv": "score a.jsonl -m exact_match -m token_f1 -o a_scored.csv --json",
+    "jsonl": "score a.jsonl -m exact_match -m bleu -o a_scored.jsonl --json",
+    "parquet": "score c.jsonl -m exact_match -m token_f1 -o c_scored.parquet --json",
+    "joined": "score predictions.csv --gold gold.jsonl --on qid=id -m exact_match -m token_f1 --map prediction=said "
+    "--by level --json",
+    "mapped": "score predictions.csv --gold gold.jsonl --on qid=id -m token_f1 --map prediction=said "
     "--map reference=answers --json",
     "texts": f"score texts.jsonl {_all(TEXT_METRICS)} --by split --json",
     "translation": f"score texts.jsonl {_all('chrf ter')} --json",
@@ -119,9 +120,9 @@ COMMANDS = {
     "-m 'label_recall(average=binary, positive=a)' -m accuracy --by kind --json",
     "trec": f"score run.txt --gold qrels.txt {RANKINGS} --json",
     "rankings": f"score ranked.jsonl {RANKINGS} --by query --json",
-    "spans": "score spans.jsonl -m em --map reference=attributes.metadata.gold --kind CHAIN --json",
-    "experiment": "experiment task.py:answer --data questions.jsonl -m em -m f1 --by topic --json",
-    "repetitions": "experiment task.py:answer --data questions.jsonl -m em --repetitions 3 --json",
+    "spans": "score spans.jsonl -m exact_match --map reference=attributes.metadata.gold --kind CHAIN --json",
+    "experiment": "experiment task.py:answer --data questions.jsonl -m exact_match -m token_f1 --by topic --json",
+    "repetitions": "experiment task.py:answer --data questions.jsonl -m exact_match --repetitions 3 --json",
     "two": "compare qa qa_b --json",
     "three": "compare qa qa_b qa_c --by topic --flipped 2 --json",
     "clusters": "compare qa_c qa_b -m f1 --cluster document --confidence 0.9 --seed 4 --json",

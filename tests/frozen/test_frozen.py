@@ -165,7 +165,7 @@ def test_an_experiment_that_was_killed_goes_on(working, tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     shutil.copytree(now.RUNS / ".halted.answers", tmp_path / ".halted.answers")
     Path("asked.txt").unlink(missing_ok=True)
-    done = now.call("experiment task.py:answer --data questions.jsonl -m em --run halted --resume")
+    done = now.call("experiment task.py:answer --data questions.jsonl -m exact_match --run halted --resume")
     assert done.exit_code == 0, done.output
     assert sorted(Path("asked.txt").read_text().split()) == ["q06", "q07", "q08", "q09"]
     assert now.contents(tmp_path / "halted")["manifest.json"]["n"] == 9

@@ -58,7 +58,7 @@ def test_rows_get_a_score_and_the_judges_details(governor):
 
 def test_its_columns_are_in_the_order_of_the_metrics(governor):
     judge = Judge("correctness", model=FakeModel(RIGHT), governor=governor)
-    result = karat.score(ROWS, ["em", judge, "token_f1"])
+    result = karat.score(ROWS, ["exact_match", judge, "token_f1"])
     assert list(result.values) == ["exact_match", judge.spec, "token_f1"]
     names = result.table.column_names
     assert names[:4] == ["question", "answer", "gold", "exact_match"]

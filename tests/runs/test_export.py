@@ -10,7 +10,7 @@ from karat.runs.export import export_run
 from karat.runs.store.run import open_scored
 
 ROWS = {"id": ["a", "b", "c"], "prediction": ["yes", "no", None], "gold": ["yes"] * 3, "reason": ["mine"] * 3}
-METRICS = ["em", "f1"]
+METRICS = ["exact_match", "token_f1"]
 
 
 @pytest.fixture

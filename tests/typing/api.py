@@ -17,7 +17,7 @@ def same(prediction: Text, reference: Text, *, fold: bool = False) -> Score:
 def use() -> float | None:
     """Every shape in which `score` and a metric are used."""
     result: karat.Result = karat.score(
-        "answers.jsonl", ["em", same.using(fold=True)], map={"reference": "gold"}, by="topic"
+        "answers.jsonl", ["exact_match", same.using(fold=True)], map={"reference": "gold"}, by="topic"
     )
     token_f1(["a"], [["b"]], normalize="none")
     frozen: karat.Metric = token_f1.using(empty="v1")

@@ -60,10 +60,10 @@ def compare(
 
     \b
     karat compare before after
-    karat compare before after -m token_f1 --by topic --flipped 5
+    karat compare before after -m f1 --by topic --flipped 5
     karat compare before.parquet after.parquet --on question --fail-if-worse
     karat compare before after -o table.tex --percent
-    karat compare runs/* --rank -m token_f1
+    karat compare runs/* --rank -m f1
     karat compare --verdicts battles.csv --map a=model_a --map b=model_b --cluster question_id
     karat compare before after --human before=labels_a.csv --human after=labels_b.csv --label-map good=1,bad=0
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)

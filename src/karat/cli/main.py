@@ -160,7 +160,7 @@ def main() -> None:
     \b
     karat demo                                            an example
     karat init results                                    what is in a folder, and a script that scores it
-    karat score answers.jsonl -m exact_match -m token_f1 --run before
+    karat score answers.jsonl -m em -m f1 --run before
     karat compare before after
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
 

@@ -71,7 +71,7 @@ def power(
 
     \b
     karat power --run before --difference 0.02
-    karat power --run before --run after --difference 0.02 -m token_f1 --power 0.9
+    karat power --run before --run after --difference 0.02 -m f1 --power 0.9
     karat power --run before --answers
     karat power --run before --width 0.06 --human labels.csv --label-map good=1,bad=0
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)

@@ -38,7 +38,7 @@ def runs(context: click.Context, as_json: bool) -> None:
     karat runs
     karat runs show first
     karat runs export first -o first.csv
-    duckdb -c "SELECT topic, avg(exact_match) FROM 'karat-runs/first/rows.parquet' GROUP BY topic"
+    duckdb -c "SELECT topic, avg(em) FROM 'karat-runs/first/rows.parquet' GROUP BY topic"
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if context.invoked_subcommand is None:
         _list(as_json=as_json)

@@ -58,7 +58,7 @@ def score(
     FILE is JSON Lines, JSON, CSV, TSV, Parquet, Arrow, a TREC run or qrels, or spans, each also as .gz or .zst.
 
     \b
-    karat score answers.jsonl -m exact_match -m token_f1
+    karat score answers.jsonl -m em -m f1
     karat score answers.csv -m "token_f1(normalize=none)" --map prediction=said --map reference=gold -o scored.parquet
     karat score answers.csv --predictions "answer_*" -m em -m f1 --run first
     karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"

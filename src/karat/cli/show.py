@@ -57,9 +57,9 @@ def show(
 
     \b
     karat show first --worst 10
-    karat show first --best 3 -m token_f1 --where "topic = 'geography'"
+    karat show first --best 3 -m f1 --where "topic = 'geography'"
     karat show scored.parquet --unscored 20 --show contexts
-    karat show before after --where "after.exact_match < before.exact_match" --order "length(after.prediction) DESC"
+    karat show before after --where "after.em < before.em" --order "length(after.prediction) DESC"
     karat show before after --counts --where "topic = 'geography'"
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if counted:

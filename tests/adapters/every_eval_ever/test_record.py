@@ -25,13 +25,13 @@ def record(result, path, **about):
 
 
 def test_a_record_has_values_ranges_and_intervals(tmp_path):
-    result = karat.score(ROWS, ["em", "wer"])
+    result = karat.score(ROWS, ["exact_match", "wer"])
     found = record(
         result, tmp_path / "record.json", hf_repo="acme/openqa", relationship="first_party", developer="Acme"
     )
     assert found["model_info"] == {"name": "answers-7b", "id": "acme/answers-7b", "developer": "Acme"}
     first, second = found["evaluation_results"]
-    value = result.values["em"]
+    value = result.values["exact_match"]
     assert first["evaluation_name"] == "openqa: exact_match"
     assert first["source_data"] == {"dataset_name": "openqa", "source_type": "hf_dataset", "hf_repo": "acme/openqa"}
     assert first["score_details"] == {
@@ -65,5 +65,5 @@ def test_a_judge_is_named_with_its_prompt(tmp_path):
 )
 def test_what_the_format_cannot_hold_is_refused(tmp_path, rows, about, expected):
     with pytest.raises(DataError, match=expected):
-        record(karat.score(rows, "em"), tmp_path / "record.json", **about)
+        record(karat.score(rows, "exact_match"), tmp_path / "record.json", **about)
     assert not (tmp_path / "record.json").exists()

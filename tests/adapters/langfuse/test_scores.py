@@ -69,7 +69,7 @@ def server(monkeypatch):
 
 
 def test_each_row_and_metric_is_a_score_of_its_trace_and_sending_again_replaces_it(server):
-    result = karat.score(ROWS, ["em", "f1"])
+    result = karat.score(ROWS, ["exact_match", "token_f1"])
     assert send_scores(result) == send_scores(result) == 4
     scores = sorted(server.scores.values(), key=lambda score: (score["name"], score["traceId"]))
     assert [(score["name"], score["traceId"], score.get("observationId")) for score in scores] == [
@@ -78,7 +78,7 @@ def test_each_row_and_metric_is_a_score_of_its_trace_and_sending_again_replaces_
     ]
     assert [score["value"] for score in scores[:2]] == [1.0, 0.0]
     own = {"id" if name == "trace_id" else name: values for name, values in ROWS.items()}
-    assert send_scores(karat.score(own, "em"), trace="id") == 2
+    assert send_scores(karat.score(own, "exact_match"), trace="id") == 2
     assert len(server.scores) == 4, "the same ids again"
 
 
@@ -95,7 +95,7 @@ def test_a_verdict_is_a_number_a_label_and_a_comment(server, tmp_path):
 
 def test_a_busy_server_is_asked_again_and_a_refusal_is_told(server, monkeypatch):
     monkeypatch.setattr("karat.models.governor.retry.RetryPolicy.pause", lambda *_: 0.0)
-    result = karat.score(ROWS, "em")
+    result = karat.score(ROWS, "exact_match")
     server.faults = [503, 429]
     assert send_scores(result) == 2
     monkeypatch.setenv("LANGFUSE_SECRET_KEY", "other")
@@ -105,11 +105,11 @@ def test_a_busy_server_is_asked_again_and_a_refusal_is_told(server, monkeypatch)
 
 def test_scores_that_were_not_taken_and_what_is_missing_are_told(server, monkeypatch):
     with pytest.raises(DataError, match="did not take 1 of 2 scores, the first because: no such trace"):
-        send_scores(karat.score({**ROWS, "trace_id": ["t1", "unknown", "t3"]}, "em"))
+        send_scores(karat.score({**ROWS, "trace_id": ["t1", "unknown", "t3"]}, "exact_match"))
     with pytest.raises(ColumnError, match="no column holds the id of each row's trace"):
-        send_scores(karat.score({name: ROWS[name] for name in ("prediction", "reference")}, "em"))
+        send_scores(karat.score({name: ROWS[name] for name in ("prediction", "reference")}, "exact_match"))
     with pytest.raises(ColumnError, match="there is no column 'trace'; did you mean 'trace_id'"):
-        send_scores(karat.score(ROWS, "em"), trace="trace")
+        send_scores(karat.score(ROWS, "exact_match"), trace="trace")
     monkeypatch.delenv("LANGFUSE_SECRET_KEY")
     with pytest.raises(DataError, match="LANGFUSE_SECRET_KEY is not set"):
-        send_scores(karat.score(ROWS, "em"))
+        send_scores(karat.score(ROWS, "exact_match"))

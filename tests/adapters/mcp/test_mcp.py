@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KARAT_RUNS", str(folder / "runs"))
         for name in ("first", "second"):
-            karat.score(EXAMPLES / f"{name}.jsonl", ["em", "f1"], map={"reference": "gold"}, run=name)
+            karat.score(EXAMPLES / f"{name}.jsonl", ["exact_match", "token_f1"], map={"reference": "gold"}, run=name)
             (inside / f"{name}.jsonl").write_bytes((EXAMPLES / f"{name}.jsonl").read_bytes())
     (folder / "secret.jsonl").write_text('{"prediction": "a", "reference": "a"}\n')
     (inside / "link.jsonl").symlink_to(folder / "secret.jsonl")
@@ -52,14 +52,14 @@ def talk(folder, *calls, options=(), **variables):
 
 def test_an_agent_reads_runs_compares_them_and_scores_a_file(folder, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(folder / "runs"))
-    scoring = {"file": "first.jsonl", "metrics": ["em"], "mapping": {"reference": "gold"}, "by": "topic"}
+    scoring = {"file": "first.jsonl", "metrics": ["exact_match"], "mapping": {"reference": "gold"}, "by": "topic"}
     tools, (runs, shown, rows, compared, flipped, power, scored, _, kept) = talk(
         folder,
         ("list_runs", {}),
         ("show_run", {"run": "first"}),
-        ("show_rows", {"run": "second", "metric": "f1", "count": 2}),
+        ("show_rows", {"run": "second", "metric": "token_f1", "count": 2}),
         ("compare", {"systems": ["first", "second"], "by": "topic"}),
-        ("flipped_rows", {"first": "first", "second": "second", "metric": "em", "count": 1}),
+        ("flipped_rows", {"first": "first", "second": "second", "metric": "exact_match", "count": 1}),
         ("power", {"runs": ["first", "second"], "difference": 0.05}),
         ("score", scoring),
         ("score", {**scoring, "run": "third"}),
@@ -75,12 +75,12 @@ def test_an_agent_reads_runs_compares_them_and_scores_a_file(folder, monkeypatch
     assert compared == json.loads(json.dumps(karat.compare("first", "second", by="topic").as_dict()))
     assert [flip["metric"] for flip in flipped["flipped"]] == ["exact_match"] * 2
     assert set(power) == {"exact_match", "token_f1"}
-    expected = karat.score(EXAMPLES / "first.jsonl", "em", map={"reference": "gold"}, by="topic")
+    expected = karat.score(EXAMPLES / "first.jsonl", "exact_match", map={"reference": "gold"}, by="topic")
     assert scored == expected.as_dict() == kept["values"]
 
 
 def test_other_files_and_models_are_refused_and_errors_are_told(folder):
-    def score(file="first.jsonl", metric="em", **more):
+    def score(file="first.jsonl", metric="exact_match", **more):
         return "score", {"file": file, "metrics": [metric], "mapping": {"reference": "gold"}, **more}
 
     cases = {

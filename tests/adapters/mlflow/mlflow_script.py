@@ -13,7 +13,7 @@ from karat.core.errors import DataError, SpecError
 warnings.simplefilter("ignore")
 mlflow.set_tracking_uri("sqlite:///mlflow.db")
 ROWS = {"id": [1, 2, 3], "prediction": ["x y", "z", None], "reference": ["x", "z", "x"]}
-result = karat.score(ROWS, ["em", "token_f1(normalize='none')"], run="first")
+result = karat.score(ROWS, ["exact_match", "token_f1(normalize='none')"], run="first")
 logged = mlflow.get_run(log_run("first", experiment="answers"))
 table = mlflow.load_table("karat_rows.json", run_ids=[logged.info.run_id])
 artifacts = mlflow.artifacts.load_dict(f"{logged.info.artifact_uri}/karat/values.json")
@@ -22,7 +22,7 @@ data = [
     {"inputs": {"question": "?"}, "outputs": outputs, "expectations": {"expected_response": "x"}}
     for outputs in ("x", {"answer": "x y"}, None)
 ]
-evaluated = mlflow.genai.evaluate(data=data, scorers=[scorer("em"), scorer("f1", name="overlap")])
+evaluated = mlflow.genai.evaluate(data=data, scorers=[scorer("exact_match"), scorer("f1", name="overlap")])
 feedback = [
     {each["assessment_name"]: each.get("feedback", {}).get("value") for each in row if "feedback" in each}
     for row in evaluated.result_df["assessments"]

@@ -37,11 +37,13 @@ def found(tmp_path_factory):
 
 
 def test_a_run_has_metrics_with_intervals_settings_signatures_and_rows(found):
-    result = karat.score(ROWS, ["em", "token_f1(normalize='none')"])
-    em = result.values["em"]
+    result = karat.score(ROWS, ["exact_match", "token_f1(normalize='none')"])
+    em = result.values["exact_match"]
     named = {"": em.value, ".low": em.low, ".high": em.high, ".unscored": em.failed}
     assert {name: found["metrics"][f"exact_match{name}"] for name in named} == pytest.approx(named)
-    assert found["metrics"]["token_f1_normalize__none__"] == pytest.approx(result.values["f1(normalize='none')"].value)
+    assert found["metrics"]["token_f1_normalize__none__"] == pytest.approx(
+        result.values["token_f1(normalize='none')"].value
+    )
     assert found["params"]["confidence"] == "0.95"
     assert found["tags"]["karat.run"] == "first"
     assert found["tags"]["karat.signature.exact_match"] == result.metrics[0].signature

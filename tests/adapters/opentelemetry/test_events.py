@@ -56,7 +56,7 @@ def attributes(record):
 
 
 def test_each_row_is_an_event_within_its_span_or_with_the_id_of_its_response(endpoint):
-    assert send_results(karat.score(ROWS, "em"), endpoint=endpoint) == 3
+    assert send_results(karat.score(ROWS, "exact_match"), endpoint=endpoint) == 3
     first, second, third = Collector.records
     assert {record.event_name for record in Collector.records} == {"gen_ai.evaluation.result"}
     assert (first.trace_id.hex(), first.span_id.hex()) == (TRACE, SPAN)
@@ -76,12 +76,16 @@ def test_each_row_is_an_event_within_its_span_or_with_the_id_of_its_response(end
 
 def test_many_events_all_arrive(endpoint):
     rows = {"prediction": ["a"] * 3000, "reference": ["a"] * 3000}
-    assert send_results(karat.score(rows, ["em", "f1"]), endpoint=endpoint) == 6000 == len(Collector.records)
+    assert (
+        send_results(karat.score(rows, ["exact_match", "token_f1"]), endpoint=endpoint)
+        == 6000
+        == len(Collector.records)
+    )
 
 
 def test_events_that_are_not_taken_and_ids_that_are_none_are_told(endpoint):
     Collector.status = 400
     with pytest.raises(DataError, match=r"3 of 3 events were not taken by http://127.0.0.1"):
-        send_results(karat.score(ROWS, "em"), endpoint=endpoint)
+        send_results(karat.score(ROWS, "exact_match"), endpoint=endpoint)
     with pytest.raises(ColumnError, match="row 1: expected hexadecimal ids"):
-        send_results(karat.score({**ROWS, "span_id": ["x", None, None]}, "em"), endpoint=endpoint)
+        send_results(karat.score({**ROWS, "span_id": ["x", None, None]}, "exact_match"), endpoint=endpoint)

@@ -40,8 +40,8 @@ def test_the_values_are_those_of_the_commands_that_it_shows(folder):
     kept = folder / "work" / "here" / "demo"
     assert f"delete {kept} when" in shown
     assert sorted(path.name for path in kept.iterdir()) == ["after.jsonl", "before.jsonl", "karat-runs", "report.html"]
-    again = CliRunner().invoke(main, ["score", "here/demo/before.jsonl", "-m", "exact_match"]).stdout
-    (line,) = (line for line in again.splitlines() if line.startswith("exact_match  "))
+    again = CliRunner().invoke(main, ["score", "here/demo/before.jsonl", "-m", "em"]).stdout
+    (line,) = (line for line in again.splitlines() if line.startswith("em  "))
     assert line in shown
 
 

@@ -69,8 +69,8 @@ def test_two_systems_are_scored_and_compared_by_the_script_each_time_that_it_run
     done = init(tmp_path / "in")
     assert "can be compared: a.jsonl, b.jsonl" in done.stdout
     first = run(tmp_path / "in").stdout
-    assert re.search(r"exact_match +0\.7500 .*exact_match +0\.2500", first, re.DOTALL)
-    assert re.search(r"exact_match: (b-\S+ is worse|no difference)", first)
+    assert re.search(r"em +0\.7500 .*em +0\.2500", first, re.DOTALL)
+    assert re.search(r"em: (b-\S+ is worse|no difference)", first)
     write(tmp_path / "in" / "b.jsonl", rows("yes", "yes", "yes", "yes"))
     runs = tmp_path / "in" / "karat-runs"
     for path in runs.glob("a-*"):
@@ -78,7 +78,7 @@ def test_two_systems_are_scored_and_compared_by_the_script_each_time_that_it_run
     for path in runs.glob("b-*"):
         path.rename(f"{path}-earlier")
     assert "1.0000" in run(tmp_path / "in").stdout
-    assert scores(tmp_path / "in") == shlex.split("karat score a.jsonl -m exact_match -m token_f1 --run candidate")
+    assert scores(tmp_path / "in") == shlex.split("karat score a.jsonl -m em -m f1 --run candidate")
 
 
 def test_the_workflow_compares_with_the_last_run_of_the_main_branch(tmp_path, run):
@@ -143,7 +143,7 @@ def test_gold_in_a_second_file_is_named_by_the_script_and_the_workflow_in_the_re
     write(tmp_path / "evals" / "our answers.jsonl", [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}])
     write(tmp_path / "evals" / "gold.jsonl", [{"id": 1, "answer": "a"}, {"id": 2, "answer": "c"}])
     init(tmp_path / "evals")
-    assert re.search(r"exact_match +0\.5000", run(tmp_path / "evals").stdout)
+    assert re.search(r"em +0\.5000", run(tmp_path / "evals").stdout)
     words = scores(tmp_path)
     assert words[2:7] == ["evals/our answers.jsonl", "--gold", "evals/gold.jsonl", "--on", "id"]
     assert not (tmp_path / "evals" / ".github").exists()
@@ -156,7 +156,7 @@ def test_a_task_is_written_for_questions_without_answers(tmp_path, run):
     assert not list(tmp_path.rglob("manifest.json"))
     task = tmp_path / "q" / TASK
     task.write_text(task.read_text().replace("raise NotImplementedError", 'return "yes"'))
-    assert re.search(r"exact_match +0\.5000", run(tmp_path / "q").stdout)
+    assert re.search(r"em +0\.5000", run(tmp_path / "q").stdout)
     assert not (tmp_path / "q" / WORKFLOW).exists()
 
 
@@ -167,7 +167,7 @@ def test_a_task_gets_the_question_whatever_its_column_is_called(tmp_path, run, c
     task = tmp_path / "q" / TASK
     parameter = column if column.isidentifier() else "question"
     task.write_text(task.read_text().replace("raise NotImplementedError", f"return {parameter}"))
-    assert re.search(r"exact_match +1\.0000", run(tmp_path / "q").stdout)
+    assert re.search(r"em +1\.0000", run(tmp_path / "q").stdout)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
@@ -183,7 +183,7 @@ def test_runs_of_files_with_the_same_stem_have_names_of_their_own(tmp_path, run)
     for name in ("a.jsonl", "a.b.jsonl", "a-2.jsonl"):
         write(tmp_path / "in" / name, rows("yes", "no"))
     init(tmp_path / "in")
-    same = re.findall(r"^exact_match: (\S+) and \S+ score the same", run(tmp_path / "in").stdout, re.MULTILINE)
+    same = re.findall(r"^em: (\S+) and \S+ score the same", run(tmp_path / "in").stdout, re.MULTILINE)
     assert len(set(same)) == 2
 
 
@@ -192,7 +192,7 @@ def test_answers_without_gold_get_a_script_to_edit_that_says_so(tmp_path, run):
     done = init(tmp_path / "out")
     assert "answers.jsonl: no gold for it was found here: --gold FILE --on COLUMN names it" in done.stdout
     script = (tmp_path / "out" / SCRIPT).read_text()
-    assert "# karat score answers.jsonl --gold FILE --on COLUMN -m exact_match -m token_f1\n" in script
+    assert "# karat score answers.jsonl --gold FILE --on COLUMN -m em -m f1\n" in script
     assert "# karat score answers.jsonl -m judge:faithfulness --model NAME --dry-run\n" in script
     assert "nothing can be scored yet" in run(tmp_path / "out", code=1).stderr
     assert not (tmp_path / "out" / WORKFLOW).exists()
@@ -250,7 +250,7 @@ REFUSED = ("new\nline.jsonl", "\x1b[31mred.jsonl", "${{ secrets.KEY }}.jsonl", "
 def test_hostile_names_are_words_of_the_script_and_the_workflow(tmp_path, run, name):
     write(tmp_path / "in" / name, rows("yes", "no"))
     init(tmp_path / "in")
-    assert re.search(r"exact_match +0\.5000", run(tmp_path / "in").stdout)
+    assert re.search(r"em +0\.5000", run(tmp_path / "in").stdout)
     assert not list(tmp_path.rglob("pwned"))
     answers = scores(tmp_path / "in")[2]
     assert (tmp_path / "in" / answers).exists()
@@ -283,7 +283,7 @@ def test_columns_of_several_systems_are_scored_and_compared_by_one_command(tmp_p
     write(tmp_path / "in" / "wide.jsonl", lines)
     done = init(tmp_path / "in")
     assert "can be compared: wide.jsonl: answer_good, wide.jsonl: answer_bad" in done.stdout
-    assert re.search(r"exact_match: wide-\S+-bad is worse than wide-\S+-good", run(tmp_path / "in").stdout)
+    assert re.search(r"em: wide-\S+-bad is worse than wide-\S+-good", run(tmp_path / "in").stdout)
     assert "--map prediction=answer_good" in " ".join(scores(tmp_path / "in"))
 
 
@@ -291,13 +291,13 @@ def test_columns_of_several_systems_find_their_gold_in_another_file(tmp_path, ru
     write(tmp_path / "in" / "wide.jsonl", [{"id": n, "a.answer": "yes", "b.answer": "no"} for n in range(30)])
     write(tmp_path / "in" / "gold.jsonl", [{"id": n, "question": "?", "answers": ["yes", "y"]} for n in range(30)])
     init(tmp_path / "in")
-    assert re.search(r"exact_match: wide-\S+-b is worse than wide-\S+-a", run(tmp_path / "in").stdout)
+    assert re.search(r"em: wide-\S+-b is worse than wide-\S+-a", run(tmp_path / "in").stdout)
 
 
 def test_columns_named_after_systems_are_asked_about(tmp_path):
     lines = [{"question": f"{n}?", "gold": "the city of Rome", "gpt4": "Rome", "topic": "cities"} for n in range(9)]
     write(tmp_path / "wide.jsonl", lines)
-    typed = "karat score wide.jsonl --predictions gpt4 -m exact_match -m token_f1"
+    typed = "karat score wide.jsonl --predictions gpt4 -m em -m f1"
     assert f"wide.jsonl: are gpt4 the answers of systems? {typed}" in init(tmp_path).stdout
 
 
@@ -308,7 +308,7 @@ def test_long_answers_are_scored_by_what_they_contain_and_so_are_those_beside_th
     assert "long.jsonl: 100 % of the answers are at least 3 times as long as the gold" in done.stdout
     said = run(tmp_path / "in").stdout
     assert re.search(r"contains: short-\S+ and long-\S+ score the same on every row", said)
-    assert "exact_match" not in said
+    assert "em +0" not in said
     assert "is worse" not in said
     assert "judge:correctness" in (tmp_path / "in" / SCRIPT).read_text()
 
@@ -325,4 +325,4 @@ def test_files_in_another_order_with_an_index_of_pandas_are_one_group(tmp_path, 
     done = init(tmp_path / "in")
     assert "can be compared: a.csv, b.csv\n" in done.stdout
     assert "their gold differ: not compared" in done.stdout
-    assert re.search(r"exact_match: b-\S+ is worse than a-\S+ by 100\.0 points", run(tmp_path / "in").stdout)
+    assert re.search(r"em: b-\S+ is worse than a-\S+ by 100\.0 points", run(tmp_path / "in").stdout)

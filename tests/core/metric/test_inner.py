@@ -62,12 +62,12 @@ def _registered(monkeypatch):
     ("spelled", "spec"),
     [
         ("weighted", "weighted"),
-        ("sure(em)", "weighted"),
+        ("sure(exact_match)", "weighted"),
         ("weighted(metric=exact_match)", "weighted"),
         ("weighted(f1)", "weighted(token_f1)"),
         ("weighted('token_f1')", "weighted(token_f1)"),
         ("weighted(f1, times=2)", "weighted(token_f1, times=2)"),
-        ("weighted(em(normalize=squad), times=2)", "weighted(exact_match(normalize='squad'), times=2)"),
+        ("weighted(exact_match(normalize=squad), times=2)", "weighted(exact_match(normalize='squad'), times=2)"),
         ("weighted(ndcg(gain=exp2)@10)", "weighted(ndcg(gain='exp2')@10)"),
         ("weighted(column(gpt4, low=0, high=1))", "weighted(column(gpt4, high=1, low=0))"),
         ("weighted(weighted(f1))", "weighted(weighted(token_f1))"),
@@ -169,7 +169,9 @@ def test_null_in_null_out():
 def test_a_run_keeps_it(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     rows = {"prediction": ["a", "b"], "reference": ["a", "a"], "weight": [1.0, 1.0], "seen": [1.0, 0.0]}
-    result = karat.score(rows, ["weighted(em)", "share(f1)", "weighted(column(seen))", "em"], run="kept")
+    result = karat.score(
+        rows, ["weighted(exact_match)", "share(f1)", "weighted(column(seen))", "exact_match"], run="kept"
+    )
     assert [value.value for value in result.values.values()] == [0.5, 0.5, 0.5, 0.5]
 
 

@@ -125,7 +125,7 @@ def test_the_cutoff_is_a_setting_with_a_short_form():
 
 def test_the_same_metric_twice_is_refused():
     with pytest.raises(SpecError, match="token_f1 is given twice"):
-        parse_all(["f1", "token_f1"])
+        parse_all(["token_f1", "token_f1"])
 
 
 def test_signature_holds_every_setting_the_version_and_unicode():

@@ -57,7 +57,7 @@ def test_a_taken_name_gets_a_number():
 def test_a_waiting_metric_is_called_in_the_callers_thread(monkeypatch):
     monkeypatch.setenv("KARAT_THREADS", "3")
     rows = [{**row, "reference": "x"} for row in ROWS] * 30_000
-    for scored in (lambda: karat.score(rows, [waiting, "em"]), lambda: waiting(["a"])):
+    for scored in (lambda: karat.score(rows, [waiting, "exact_match"]), lambda: waiting(["a"])):
         threads.clear()
         scored()
         assert set(threads) == {threading.current_thread()}

@@ -40,7 +40,7 @@ def column(values):
 def test_cells_of_pandas_are_what_they_say(values, expected):
     assert column(values) == expected
     frame = pd.DataFrame(ROWS).assign(x=values)
-    result = karat.score(frame, "em", by="x", cluster="x")
+    result = karat.score(frame, "exact_match", by="x", cluster="x")
     assert sum(value.n for value in result.groups["exact_match"].values()) == len(frame) == len(result.to_pandas())
 
 
@@ -58,23 +58,23 @@ def test_uuids_are_text(tmp_path):
     ids = [uuid.uuid5(uuid.NAMESPACE_URL, letter) for letter in "abcd"]
     texts = list(map(str, ids))
     frame = ROWS | {"id": ids}
-    assert set(karat.score(frame, "em", by="id").groups["exact_match"]) == set(texts)
-    karat.score(frame, "em", output=tmp_path / "x.csv")
+    assert set(karat.score(frame, "exact_match", by="id").groups["exact_match"]) == set(texts)
+    karat.score(frame, "exact_match", output=tmp_path / "x.csv")
     assert [row["id"] for batch in open_source(tmp_path / "x.csv").batches() for row in batch.to_pylist()] == texts
-    joined = karat.score({"id": texts[::-1], "prediction": list("dcba")}, "em", gold=frame, on="id")
+    joined = karat.score({"id": texts[::-1], "prediction": list("dcba")}, "exact_match", gold=frame, on="id")
     assert joined.values["exact_match"].value == 0.75
 
 
 def test_a_condition_works_beside_types_it_does_not_read():
     relation = duckdb.sql("SELECT 'a' AS prediction, 'a' AS reference, union_value(k := 1) AS x")
-    assert karat.score(relation, "em", where="prediction = 'a'").n == 1
+    assert karat.score(relation, "exact_match", where="prediction = 'a'").n == 1
 
 
 def test_a_run_names_the_column_that_it_cannot_hold(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     rows = pa.table({"prediction": ["a"], "reference": ["a"], "x": pa.array([{}], pa.struct([]))})
     with pytest.raises(ColumnError, match=r"rows\.parquet: .* column 'x', which is struct<>"):
-        karat.score(rows, "em", run="kept")
+        karat.score(rows, "exact_match", run="kept")
     assert not any(path.name == "kept" for path in tmp_path.iterdir())
 
 

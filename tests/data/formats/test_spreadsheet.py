@@ -38,15 +38,15 @@ def test_formulas_are_shown(name, delimiter, kind, tmp_path, monkeypatch):
 def test_scored_rows_and_tables_of_values(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_CSV", "spreadsheet")
     rows = {"prediction": ["=1", "-0.5"], "reference": ["=1", "b"], "topic": ["=a", "b"]}
-    result = karat.score(rows, "em", output=tmp_path / "a.csv", by="topic", keep=True)
+    result = karat.score(rows, "exact_match", output=tmp_path / "a.csv", by="topic", keep=True)
     assert [row[:3] for row in cells(tmp_path / "a.csv")[1:]] == [["'=1", "'=1", "'=a"], ["-0.5", "b", "b"]]
     result.save(tmp_path / "values.csv")
     assert "'=a" in {cell for row in cells(tmp_path / "values.csv") for cell in row}
-    result = karat.score(rows, "em", output=tmp_path / "a.jsonl")
+    result = karat.score(rows, "exact_match", output=tmp_path / "a.jsonl")
     assert '"=1"' in (tmp_path / "a.jsonl").read_text()
 
 
 def test_another_value_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_CSV", "excel")
     with pytest.raises(SpecError, match="KARAT_CSV='excel': expected plain or spreadsheet"):
-        karat.score({"prediction": ["a"], "reference": ["a"]}, "em", output=tmp_path / "a.csv")
+        karat.score({"prediction": ["a"], "reference": ["a"]}, "exact_match", output=tmp_path / "a.csv")

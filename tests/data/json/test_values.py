@@ -70,10 +70,10 @@ def test_yes_and_no_are_text_to_a_metric_of_text_and_numbers_to_one_of_numbers(p
     rows = [{"prediction": "true"}, {"prediction": "true"}] * (open_source(path).rows // 2)
     table = pa.table(open_source(path)).append_column("prediction", pa.array([row["prediction"] for row in rows]))
     with pytest.raises(ColumnError, match="bool"):  # a boolean of Arrow has no spelling
-        karat.score(table, "em", map={"reference": "gold"})
+        karat.score(table, "exact_match", map={"reference": "gold"})
     text = path.read_text().replace('"id"', '"prediction": "true", "id"')
     path.write_text(text)
-    assert karat.score(path, "em", map={"reference": "gold"}).values["exact_match"].value == 0.5
+    assert karat.score(path, "exact_match", map={"reference": "gold"}).values["exact_match"].value == 0.5
     assert karat.score(path, "column(gold)").values["column(gold)"].value == 0.5
 
 
@@ -91,7 +91,7 @@ def test_files_whose_numbers_have_other_types_are_united(tmp_path):
 
 def test_what_a_metric_read_as_text_is_kept_as_it_was_read(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"prediction": 1.10, "reference": "1.1", "x": 1.10}\n')
-    result = karat.score(tmp_path / "rows.jsonl", "em", output=tmp_path / "out.parquet", keep=True)
+    result = karat.score(tmp_path / "rows.jsonl", "exact_match", output=tmp_path / "out.parquet", keep=True)
     for table in (result.table, pq.read_table(tmp_path / "out.parquet")):
         assert table.select(["prediction", "x", "exact_match"]).to_pylist() == [
             {"prediction": "1.10", "x": 1.1, "exact_match": 0.0}

@@ -38,8 +38,8 @@ def test_the_text_of_an_answer_is_found_in_objects(tmp_path, form, output, path)
     elif form == "jsonl":
         source = tmp_path / "a.jsonl"
         source.write_text("\n".join(json.dumps(row) for row in (rows[0], dict(reversed(rows[1].items())))))
-    result = karat.score(source, "em")
-    assert result.values["em"].value == 1.0
+    result = karat.score(source, "exact_match")
+    assert result.values["exact_match"].value == 1.0
     assert result.mapping["prediction"] == (path or "outputs.messages[-1].content")
 
 
@@ -54,8 +54,8 @@ def test_cells_whose_keys_do_not_tell_are_refused_with_what_to_type(tmp_path):
     with pytest.raises(
         karat.errors.ColumnError, match=message + r"'draft', 'final'\. .*--map prediction=outputs\.draft"
     ):
-        karat.score(path, "em")
-    assert karat.score(path, "em", map={"prediction": "outputs.draft"}).values["em"].value == 1.0
+        karat.score(path, "exact_match")
+    assert karat.score(path, "exact_match", map={"prediction": "outputs.draft"}).values["exact_match"].value == 1.0
 
 
 def test_a_row_whose_cell_holds_something_else_is_unscored_and_not_scored_as_text(tmp_path):
@@ -63,7 +63,7 @@ def test_a_row_whose_cell_holds_something_else_is_unscored_and_not_scored_as_tex
     with path.open("w", newline="") as file:
         rows = [[json.dumps({"answer": "a"}), "a"]] * 150 + [["a", "a"]] * 50
         csv.writer(file).writerows([["outputs", "gold"], *rows])
-    value = karat.score(path, "em").values["em"]
+    value = karat.score(path, "exact_match").values["exact_match"]
     assert (value.value, value.scored, value.failed) == (1.0, 150, 50)
 
 
@@ -93,7 +93,10 @@ def test_a_column_with_a_roles_own_name_wins_over_a_layout():
         "prediction": "filtered_resps[0]",
         "reference": "target",
     }
-    assert karat.score([row | {"prediction": "a"}], "em").mapping == {"prediction": "prediction", "reference": "target"}
+    assert karat.score([row | {"prediction": "a"}], "exact_match").mapping == {
+        "prediction": "prediction",
+        "reference": "target",
+    }
 
 
 @pytest.mark.parametrize("layout", read_layouts(), ids=[layout.tool for layout in read_layouts()])

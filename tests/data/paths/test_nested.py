@@ -24,13 +24,15 @@ TIERS = [{"tier": "paid", "n": 10}, {"tier": "free", "n": 9}, None, {"tier": "pa
 )
 def test_groups_and_conditions_take_paths_as_mappings_do(metadata):
     data = {"output": ["a"] * 4, "gold": ["a", "b", "a", "a"], "attributes.metadata": metadata}
-    result = karat.score(data, "em", by="attributes.metadata.tier")
+    result = karat.score(data, "exact_match", by="attributes.metadata.tier")
     groups = {label: (group.value, group.n) for label, group in result.groups["exact_match"].items()}
     assert groups == {"paid": (1.0, 2), "free": (0.0, 1), "(null)": (1.0, 1)}
-    both = karat.score(data, "em", by="attributes.metadata.tier", map={"reference": "attributes.metadata.tier"})
+    both = karat.score(
+        data, "exact_match", by="attributes.metadata.tier", map={"reference": "attributes.metadata.tier"}
+    )
     assert list(both.groups["exact_match"]) == ["(null)", "free", "paid"]
     where = """ "attributes.metadata.tier" = 'paid' AND CAST("attributes.metadata.n" AS INT) > 9"""
-    chosen = karat.score(data, "em", where=where)
+    chosen = karat.score(data, "exact_match", where=where)
     assert chosen.n == 1
     assert chosen.table.column_names == ["output", "gold", "attributes.metadata", "exact_match", "reason"]
 
@@ -38,7 +40,7 @@ def test_groups_and_conditions_take_paths_as_mappings_do(metadata):
 def test_a_condition_is_told_that_names_with_dots_stand_in_quotes():
     data = {"output": ["a"], "gold": ["a"], "attributes.metadata": [{"tier": "paid"}]}
     with pytest.raises(karat.errors.DataError, match=r'need double quotes: "attributes\.metadata\.tier"'):
-        karat.score(data, "em", where="attributes.metadata.tier = 'paid'")
+        karat.score(data, "exact_match", where="attributes.metadata.tier = 'paid'")
 
 
 REPLY = {"choices": [{"message": {"content": "Paris"}}, {"message": {"content": "Rome"}}]}
@@ -88,11 +90,11 @@ def test_metrics_groups_and_conditions_take_paths_into_lists(tmp_path, name):
     table = pa.Table.from_pylist(rows)
     write(table.to_batches(), table.schema, tmp_path / name)
     roles = {"prediction": "reply.choices[0].text", "reference": "answers.text"}
-    result = karat.score(tmp_path / name, "em(normalize=none)", map=roles, by="tags[0].kind")
+    result = karat.score(tmp_path / name, "exact_match(normalize=none)", map=roles, by="tags[0].kind")
     (groups,) = result.groups.values()
     assert {label: group.value for label, group in groups.items()} == {"city": 0.5, "town": 1}
     where = """ "tags[0].kind" = 'town' """
-    assert karat.score(tmp_path / name, "em(normalize=none)", map=roles, where=where).n == 1
+    assert karat.score(tmp_path / name, "exact_match(normalize=none)", map=roles, where=where).n == 1
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_metrics_groups_and_conditions_take_paths_into_lists(tmp_path, name):
 def test_a_path_that_leads_nowhere_is_named_with_what_the_column_holds(path, problem):
     data = [{"prediction": "a", "answers": [{"text": "a"}]}]
     with pytest.raises(karat.errors.ColumnError, match=problem):
-        karat.score(data, "em", map={"reference": path})
+        karat.score(data, "exact_match", map={"reference": path})
 
 
 @pytest.mark.parametrize("spell", [lambda value: value, json.dumps], ids=["Arrow", "JSON"])
@@ -122,7 +124,7 @@ def test_a_key_that_no_item_has_leads_nowhere(spell):
     assert extract_nested(open_frame(rows), ["a[*].m"]).schema.names == ["a"]
     assert "a[*].n" in extract_nested(open_frame(rows), ["a[*].n"]).schema.names
     with pytest.raises(karat.errors.ColumnError, match=r"leads nowhere"):
-        karat.score([{**row, "gold": "x", "output": "x"} for row in rows], "em", map={"prediction": "a[*].m"})
+        karat.score([{**row, "gold": "x", "output": "x"} for row in rows], "exact_match", map={"prediction": "a[*].m"})
 
 
 INSIDE = [
@@ -164,9 +166,9 @@ def test_a_path_into_text_that_is_no_json_in_any_row_is_an_error(path):
     with pytest.raises(
         karat.errors.DataError, match=r"leads nowhere in column 'refs', which holds list<.*text: string"
     ):
-        karat.score({"prediction": ["a"] * 4, "refs": refs}, "em", map={"reference": path})
+        karat.score({"prediction": ["a"] * 4, "refs": refs}, "exact_match", map={"reference": path})
     late = pa.array([[{"text": "plain"}], [], None, [{"text": '{"x": "a"}'}]], kind)
     if path == "refs[*].text.x":
-        result = karat.score({"prediction": ["a"] * 4, "refs": late}, "em", map={"reference": path})
+        result = karat.score({"prediction": ["a"] * 4, "refs": late}, "exact_match", map={"reference": path})
         assert result.table["exact_match"].to_pylist() == [None, None, None, 1.0]
         assert result.table["reason"].to_pylist()[0] == "reference is null"

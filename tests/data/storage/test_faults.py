@@ -10,7 +10,7 @@ import karat
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.scoring.tasks.local import Threads
 
-METRICS = ["em", "f1", "bleu"]
+METRICS = ["exact_match", "token_f1", "bleu"]
 FAULTS = [500, "reset", "truncated", "slow", 503]
 GROUPS = 4
 

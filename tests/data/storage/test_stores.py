@@ -195,7 +195,7 @@ def test_a_run_that_was_copied_into_a_bucket_is_compared_and_shown(s3, tmp_path,
     monkeypatch.setattr("karat.runs.scoring.tasks.parts.LEAST_ROWS", 1)
     data = tmp_path / "rows.parquet" if in_parts else ROWS
     for name in ("a", "b"):
-        karat.score(data, ["em", "bleu"], run=name, engine="threads" if in_parts else None)
+        karat.score(data, ["exact_match", "bleu"], run=name, engine="threads" if in_parts else None)
         for file in filter(Path.is_file, (tmp_path / name).rglob("*")):
             s3.put(f"runs/{file.relative_to(tmp_path)}", file.read_bytes())
     here, there = karat.compare("a", "b", on="id"), karat.compare("s3://lake/runs/a", "s3://lake/runs/b/", on="id")

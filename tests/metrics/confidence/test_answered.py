@@ -76,30 +76,32 @@ def test_rows_are_labelled_and_counted_beside_every_measure():
 
 def test_a_row_without_a_prediction_declines_if_told():
     rows = {"prediction": ["a", None], "reference": ["a", "a"]}
-    (value,) = karat.score(rows, "answered(em, null=declines)").values.values()
+    (value,) = karat.score(rows, "answered(exact_match, null=declines)").values.values()
     assert (value.value, value.scored) == (0.5, 2)
-    (value,) = karat.score(rows, "answered(em)").values.values()
+    (value,) = karat.score(rows, "answered(exact_match)").values.values()
     assert (value.value, value.scored) == (1.0, 1)
 
 
 def test_declining_the_answerable_and_the_unanswerable_are_apart():
     rows = {"prediction": ["", "a", "", "x", ""], "reference": [["a"], ["a"], [], [], []]}
     found = values(
-        rows, *(f"answered(em, measure={each})" for each in ("declined_answerable", "declined_unanswerable"))
+        rows, *(f"answered(exact_match, measure={each})" for each in ("declined_answerable", "declined_unanswerable"))
     )
     assert found == [0.5, pytest.approx(2 / 3)]
-    assert parse("answered(em, measure=declined_answerable)").definition.direction == "minimize"
-    assert values({"prediction": ["a"], "reference": ["a"]}, "answered(em, measure=declined_unanswerable)") == [None]
+    assert parse("answered(exact_match, measure=declined_answerable)").definition.direction == "minimize"
+    assert values(
+        {"prediction": ["a"], "reference": ["a"]}, "answered(exact_match, measure=declined_unanswerable)"
+    ) == [None]
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
         ("answered(column(right))", "reads no prediction; column=NAME"),
-        ("answered(em, threshold=1)", "from 0 to 0.999"),
-        ("answered(em, threshold=0.5, penalty=2)", "give one of them"),
+        ("answered(exact_match, threshold=1)", "from 0 to 0.999"),
+        ("answered(exact_match, threshold=0.5, penalty=2)", "give one of them"),
         ("answered(wer)", "scores from 0 to 1 is expected"),
-        ("answered(em, measure=recall)", "not one of its values"),
+        ("answered(exact_match, measure=recall)", "not one of its values"),
     ],
 )
 def test_a_wrong_spec_says_what_is_wrong(spec, message):
@@ -116,7 +118,7 @@ def test_runs_are_compared(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     for name, wrong in (("a", "b"), ("b", "I don't know")):
         rows = {"id": range(60), "prediction": ["a"] * 30 + [wrong] * 30, "reference": ["a"] * 60}
-        karat.score(rows, ["answered(em, measure=score)", "answered(em)"], run=name)
+        karat.score(rows, ["answered(exact_match, measure=score)", "answered(exact_match)"], run=name)
     better, fewer = karat.compare("a", "b").findings
     assert (better.verdict, better.comparison.difference) == ("better", pytest.approx(0.5))
     assert (fewer.comparison.difference, math.isclose(fewer.comparison.a, 1)) == (-0.5, True)

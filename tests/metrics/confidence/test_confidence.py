@@ -17,15 +17,15 @@ from karat.runs.scoring.pipeline import score
 from karat.stats.confidence.curve_rows import DISTINCT
 
 ALL = [
-    "brier(em)",
-    "log_loss(em)",
-    "brier_term(em)",
-    "ece(em)",
-    "ece(em, binning=mass)",
-    "auroc(em)",
-    "auprc(em)",
-    "aurc(em)",
-    "accuracy_at_coverage(em)",
+    "brier(exact_match)",
+    "log_loss(exact_match)",
+    "brier_term(exact_match)",
+    "ece(exact_match)",
+    "ece(exact_match, binning=mass)",
+    "auroc(exact_match)",
+    "auprc(exact_match)",
+    "aurc(exact_match)",
+    "accuracy_at_coverage(exact_match)",
 ]
 CURVES = [spec for spec in ALL if spec.startswith(("au", "acc")) or "mass" in spec]
 
@@ -55,7 +55,7 @@ def test_tasks_and_runs_give_the_same_bits_and_do_not_differ(tmp_path, monkeypat
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     rows = table(n=17_000)
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet", row_group_size=4_000)
-    specs = ["brier_term(em)", "ece(em)", "ece(em, binning=mass)", "auroc(em)"]
+    specs = ["brier_term(exact_match)", "ece(exact_match)", "ece(exact_match, binning=mass)", "auroc(exact_match)"]
     one = score(rows, specs, by="topic", run="one")
     parts = score(tmp_path / "rows.parquet", specs, by="topic", run="parts", engine="threads")
     assert one.values == parts.values
@@ -86,12 +86,12 @@ def test_files_and_runs_are_compared_with_slices(tmp_path, monkeypatch):
 def test_curves_are_ranked_and_clusters_leave_their_values_without_an_interval(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     result = karat.score(table(), ALL, cluster="topic")
-    for spec in (each for each in ALL if each != "log_loss(em)"):  # it has no interval of two clusters
+    for spec in (each for each in ALL if each != "log_loss(exact_match)"):  # it has no interval of two clusters
         value = result.values[parse(spec).spec]
         assert value.value is not None
         assert (value.low is None) == (spec in CURVES)
     for name in "ab":
-        karat.score(table(), "auroc(em)", run=name)
+        karat.score(table(), "auroc(exact_match)", run=name)
     (ranking,) = karat.rank("a", "b").rankings
     assert [each.rank for each in ranking.systems] == [1, 1]
     assert [(each.difference, each.p) for each in ranking.pairs] == [(0, 1)]
@@ -127,13 +127,13 @@ def test_scales():
 @pytest.mark.parametrize("name", ["confidence", "probability", "Prob", "confidence_score"])
 def test_columns_of_other_names_are_found(name):
     rows = {"right": [1, 0], name: [0.9, 0.2], "answer": ["x", "y"], "label": ["x", "z"]}
-    spec = "brier(em)"
+    spec = "brier(exact_match)"
     assert karat.score(rows, spec).values["brier"].value == pytest.approx(0.025)
 
 
 def test_rows_without_a_score_or_a_confidence_say_why():
     rows = {"prediction": ["a", "a", None, "b"], "reference": ["a", "a", "a", "a"], "confidence": [0.9, None, 0.1, 0.2]}
-    result = karat.score(rows, ["auroc(em)", "ece(f1)"])
+    result = karat.score(rows, ["auroc(exact_match)", "ece(f1)"])
     for value in result.values.values():
         assert (value.scored, value.failed) == (2, 2)
     graded = karat.score({"score": [0.5, 1, 0], "confidence": [0.5, 0.9, 0.1]}, "auroc(column(score))")
@@ -142,7 +142,7 @@ def test_rows_without_a_score_or_a_confidence_say_why():
     assert karat.score({"score": [0.5, 1, 0], "confidence": [0.5, 0.9, 0.1]}, at_half).values[at_half].scored == 3
 
 
-@pytest.mark.parametrize("spec", ["auroc(em)", "auprc(em)"])
+@pytest.mark.parametrize("spec", ["auroc(exact_match)", "auprc(exact_match)"])
 def test_a_value_that_is_undefined_is_none(spec):
     rows = {"prediction": ["b", "b"], "reference": ["a", "a"], "confidence": [0.5, 0.6]}
     value = next(iter(karat.score(rows, spec).values.values()))
@@ -153,10 +153,10 @@ def test_a_value_that_is_undefined_is_none(spec):
     ("spec", "message"),
     [
         ("brier(wer)", "scores from 0.0 to None; a metric with scores from 0 to 1"),
-        ("accuracy_at_coverage(em, c=0)", "above 0, up to 1"),
-        ("ece(em, bins=0)", "from 1 to 1000"),
-        ("ece(em, binning=equal)", "not one of its values"),
-        ("log_loss(em, clip=0)", "above 0, up to 0.5"),
+        ("accuracy_at_coverage(exact_match, c=0)", "above 0, up to 1"),
+        ("ece(exact_match, bins=0)", "from 1 to 1000"),
+        ("ece(exact_match, binning=equal)", "not one of its values"),
+        ("log_loss(exact_match, clip=0)", "above 0, up to 0.5"),
     ],
 )
 def test_a_wrong_spec_says_what_is_wrong(spec, message):

@@ -29,7 +29,7 @@ OTHERS = {"scikit_learn", "rouge_score", "average_precision_score"}  # words of 
 @pytest.mark.parametrize(
     ("name", "spec"),
     [
-        ("EM", "exact_match"),
+        ("EM", "em"),
         ("F1", "token_f1"),
         ("ExactMatch", "exact_match"),
         ("exact", "exact_match(normalize='squad')"),

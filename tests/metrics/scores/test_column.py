@@ -124,7 +124,7 @@ def test_slices_and_clusters_are_those_of_any_metric():
 
 def test_a_column_beside_metrics_of_the_same_column_is_apart():
     rows = {"prediction": ["1", "0"], "reference": ["1", "1"], "relevant": [0.25, 0.75]}
-    result = karat.score(rows, ["em", "column(prediction)", "column(relevant)"])
+    result = karat.score(rows, ["exact_match", "column(prediction)", "column(relevant)"])
     assert [value.value for value in result.values.values()] == [0.5, 0.5, 0.5]
 
 

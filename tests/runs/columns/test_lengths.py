@@ -30,7 +30,7 @@ def test_long_answers_lower_the_metrics_of_whole_texts_and_not_those_of_containe
 
 
 def test_short_answers_lower_what_asks_for_all_of_the_gold():
-    result = karat.score(rows(GOLD, LONG), ["em", "contains", "token_recall", "token_precision"])
+    result = karat.score(rows(GOLD, LONG), ["exact_match", "contains", "token_recall", "token_precision"])
     assert list(result.cautions) == ["exact_match", "contains", "token_recall"]
     assert "at most a third as long as the gold" in result.cautions["contains"]
 
@@ -47,7 +47,7 @@ def test_short_answers_lower_what_asks_for_all_of_the_gold():
     ids=["as long", "a few characters", "as the longest reference", "no gold", "less than half"],
 )
 def test_nothing_is_said_of_other_lengths(predictions, gold):
-    assert karat.score(rows(predictions, gold), ["em", "f1"]).cautions == {}
+    assert karat.score(rows(predictions, gold), ["exact_match", "token_f1"]).cautions == {}
 
 
 def test_several_answers_to_a_question_are_all_longer():
@@ -64,7 +64,7 @@ def test_lengths_are_the_same_however_the_rows_are_divided(tmp_path: Path):
     dictionary = {
         role: pa.array(LONG).dictionary_encode() if role == "prediction" else pa.array(GOLD) for role in columns
     }
-    assert read_lengths(count_lengths(dictionary)) == karat.score(rows(LONG), "em").lengths
+    assert read_lengths(count_lengths(dictionary)) == karat.score(rows(LONG), "exact_match").lengths
 
 
 @pytest.fixture
@@ -72,13 +72,13 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The runs `long` and `short`, and the files of their scored rows."""
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
     for name, predictions in (("long", LONG), ("short", SHORT)):
-        karat.score(rows(predictions), ["em", "contains"], run=name)
-        karat.score(rows(predictions), ["em", "contains"], output=tmp_path / f"{name}.parquet")
+        karat.score(rows(predictions), ["exact_match", "contains"], run=name)
+        karat.score(rows(predictions), ["exact_match", "contains"], output=tmp_path / f"{name}.parquet")
     return tmp_path
 
 
 def test_the_verdict_names_the_lengths_wherever_the_systems_come_from(kept: Path):
-    memory = [karat.score(rows(predictions), ["em", "contains"]) for predictions in (SHORT, LONG)]
+    memory = [karat.score(rows(predictions), ["exact_match", "contains"]) for predictions in (SHORT, LONG)]
     files = [kept / "short.parquet", kept / "long.parquet"]
     for systems in (["short", "long"], memory, files):
         exact, contained = karat.compare(*systems).findings
@@ -93,11 +93,11 @@ def test_the_verdict_names_the_lengths_wherever_the_systems_come_from(kept: Path
 
 
 def test_half_long_answers_against_short_ones_are_named_too():
-    mixed = karat.score(rows([*LONG[:8], *GOLD[8:]]), "em")
+    mixed = karat.score(rows([*LONG[:8], *GOLD[8:]]), "exact_match")
     assert mixed.cautions == {}
     assert (
         "40 % of B's answers and 0 % of A's"
-        in karat.compare(karat.score(rows(SHORT), "em"), mixed).findings[0].sentence
+        in karat.compare(karat.score(rows(SHORT), "exact_match"), mixed).findings[0].sentence
     )
 
 

@@ -28,7 +28,7 @@ def extra_letters(prediction: karat.kinds.Text, reference: karat.kinds.Text) -> 
 
 OWN = ["exact_match", "token_f1", extra_letters]
 GIVEN = {  # the columns of their scores, as metrics of the same range and direction
-    "em": "column(em, low=0, high=1)",
+    "match": "column(match, low=0, high=1)",
     "f1 by us": "column('f1 by us', low=0, high=1)",
     "letters": "column(letters, low=0, direction=minimize)",
 }
@@ -208,8 +208,8 @@ def test_what_a_judge_took_stands_beside_what_it_says(tmp_path, monkeypatch):
     for name, tokens in (("a", 10), ("b", 20)):
         reply = Reply(json.dumps({"explanation": "it is", "label": "correct"}), tokens, 5)
         judge = karat.Judge("correctness", model=FakeModel(reply), governor=karat.Governor())
-        karat.score(rows, ["em", judge], run=name)
+        karat.score(rows, ["exact_match", judge], run=name)
     spec = f"column({f'{judge.spec}.input_tokens'!r}, direction=minimize)"
-    found = karat.compare("a", "b", metrics=["em", spec]).findings
+    found = karat.compare("a", "b", metrics=["exact_match", spec]).findings
     assert [each.comparison.difference for each in found] == [0, 10]
     assert found[1].verdict == "worse"

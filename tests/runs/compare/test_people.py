@@ -40,7 +40,9 @@ def _runs_here(tmp_path, monkeypatch):
         human = np.full(N, None, object)
         human[AT] = RIGHT[name][AT].astype(float)
         rows = {**ROWS, "prediction": np.where(SEEN[name], "x", "y"), "human": human}
-        karat.score({column: [cells[row] for row in order] for column, cells in rows.items()}, ["em", "bleu"], run=name)
+        karat.score(
+            {column: [cells[row] for row in order] for column, cells in rows.items()}, ["exact_match", "bleu"], run=name
+        )
 
 
 def judged(name, part=slice(None)):
@@ -52,7 +54,7 @@ def judged(name, part=slice(None)):
 @pytest.mark.parametrize("human", [BOTH, {"a": labels("a"), "b": labels("b")}, "human"])
 def test_each_difference_and_slice_is_corrected(human):
     compared = karat.compare(
-        "a", "b", metrics="em", human=human, label_map=None if human == "human" else MAP, by="topic"
+        "a", "b", metrics="exact_match", human=human, label_map=None if human == "human" else MAP, by="topic"
     )
     odd = np.arange(N) % 2 == 1
     parts = {None: slice(None), "x": ~odd, "y": odd}
@@ -75,7 +77,9 @@ def test_differences_of_rows_that_are_read_as_they_come_are_corrected_alike(monk
         said = np.full(N, None, object)
         said[AT] = RIGHT[name][AT].astype(float)
         rows = {**ROWS, "prediction": np.where(SEEN[name], "x", "y"), "human": said}
-        karat.score({column: [cells[row] for row in shown] for column, cells in rows.items()}, "em", run=f"{name}2")
+        karat.score(
+            {column: [cells[row] for row in shown] for column, cells in rows.items()}, "exact_match", run=f"{name}2"
+        )
     named = [{**row, "system": f"{row['system']}2"} for row in BOTH] if human is BOTH else human
     options = {"human": karat.Labels(named, None if human == "human" else MAP, strata="topic"), "by": "topic"}
     held = karat.compare("a2", "b2", **options)
@@ -90,30 +94,30 @@ def test_differences_of_rows_that_are_read_as_they_come_are_corrected_alike(monk
 
 
 def test_with_labels_a_system_is_worse_where_people_find_it_worse():
-    words = ["compare", "--fail-if-worse", "-m", "em", "--label-map", "good=1,bad=0"]
+    words = ["compare", "--fail-if-worse", "-m", "exact_match", "--label-map", "good=1,bad=0"]
     Path("both.jsonl").write_text("\n".join(map(json.dumps, BOTH)))
     back = CliRunner().invoke(main, [*words, "b", "a", "--human", "both.jsonl"])
     assert back.exit_code == 4
     assert "exact_match: corrected by people, a is worse than b by" in back.stderr
     turned = [{**row, "label": "bad" if row["label"] == "good" else "good"} for row in BOTH]
-    compared = karat.compare("a", "b", metrics="em", human=turned, label_map=MAP)
+    compared = karat.compare("a", "b", metrics="exact_match", human=turned, label_map=MAP)
     assert (compared.findings[0].verdict, compared.findings[0].verdict_by_people) == ("better", "worse")
     assert compared.worse == compared.findings
 
 
 def test_a_difference_by_strata_of_exactly_these_rows():
     human = karat.Labels(BOTH, MAP, strata="topic", finite=True)
-    compared = karat.compare("a", "b", metrics="em", human=human)
+    compared = karat.compare("a", "b", metrics="exact_match", human=human)
     sides = (replace(judged(name), strata=np.arange(N) % 2) for name in "ab")
     expected, found = corrected_difference(*sides, finite=True), compared.findings[0].corrected
     assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
     assert compared.notes[-2:] == human.notes
-    fitted = karat.compare("a", "b", metrics="em", human=karat.Labels(BOTH, MAP, threshold="fit")).findings[0]
+    fitted = karat.compare("a", "b", metrics="exact_match", human=karat.Labels(BOTH, MAP, threshold="fit")).findings[0]
     assert fitted.corrected.value == pytest.approx(corrected_difference(judged("a"), judged("b")).value, abs=0.02)
 
 
 def test_without_labels_nothing_is_said_of_them():
-    finding = karat.compare("a", "b", metrics="em").findings[0]
+    finding = karat.compare("a", "b", metrics="exact_match").findings[0]
     assert (finding.corrected, finding.corrected_sentence) == (None, None)
     assert "corrected" not in finding.as_dict()
 
@@ -126,7 +130,7 @@ def test_a_value_that_is_no_mean_is_not_corrected():
 
 def test_clusters_widen_the_corrected_difference_too():
     labels_alone = [
-        karat.compare("a", "b", metrics="em", human=BOTH, label_map=MAP, cluster=cluster).findings[0].corrected
+        karat.compare("a", "b", metrics="exact_match", human=BOTH, label_map=MAP, cluster=cluster).findings[0].corrected
         for cluster in (None, "gold", "topic")
     ]
     assert labels_alone[0].low is not None
@@ -145,17 +149,17 @@ def test_clusters_widen_the_corrected_difference_too():
 )
 def test_labels_that_fit_no_system_are_refused(human, error, message):
     with pytest.raises(error, match=message):
-        karat.compare("a", "b", metrics="em", human=human, label_map=MAP)
+        karat.compare("a", "b", metrics="exact_match", human=human, label_map=MAP)
 
 
 def test_the_command_reads_a_file_for_each_system_or_one_for_all():
     for name in "ab":
         Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, labels(name))))
     Path("both.jsonl").write_text("\n".join(map(json.dumps, BOTH)))
-    words = ["compare", "a", "b", "-m", "em", "--label-map", "good=1,bad=0"]
+    words = ["compare", "a", "b", "-m", "exact_match", "--label-map", "good=1,bad=0"]
     two = CliRunner().invoke(main, [*words, "--human", "a=a.jsonl", "--human", "b=b.jsonl"])
     one = CliRunner().invoke(main, [*words, "--human", "both.jsonl"])
     assert two.stdout == one.stdout
     assert "exact_match: corrected by people, b is better than a by" in one.stdout
-    column = CliRunner().invoke(main, ["compare", "a", "b", "-m", "em", "--human", "human"])
+    column = CliRunner().invoke(main, ["compare", "a", "b", "-m", "exact_match", "--human", "human"])
     assert column.stdout == one.stdout

@@ -20,14 +20,16 @@ def table(right, seed=0, **more):
 
 @pytest.fixture
 def results():
-    return [karat.score(table(right, seed), ["em", "token_f1"]) for seed, right in enumerate((0.3, 0.5, 0.55, 0.9))]
+    return [
+        karat.score(table(right, seed), ["exact_match", "token_f1"]) for seed, right in enumerate((0.3, 0.5, 0.55, 0.9))
+    ]
 
 
 def test_every_pair_is_the_finding_of_a_comparison_of_two(results):
-    ranked = karat.rank(*results, metrics="em")
+    ranked = karat.rank(*results, metrics="exact_match")
     for pair in ranked.rankings[0].pairs:
         one, other = ("ABCD".index(name) for name in (pair.system, pair.other))
-        found = karat.compare(results[other], results[one], metrics="em").findings[0].comparison
+        found = karat.compare(results[other], results[one], metrics="exact_match").findings[0].comparison
         assert (pair.difference, pair.low, pair.high, pair.p) == pytest.approx(
             (found.difference, found.low, found.high, found.p), rel=1e-12
         )
@@ -43,7 +45,7 @@ def test_values_are_those_of_the_systems_and_slices_rankings_of_their_own(result
     assert ranked.family == 36
     whole = {each.system: each for each in ranked.rankings[0].systems}
     for name, result in zip("ABCD", results, strict=True):
-        value = result.values["em"]
+        value = result.values["exact_match"]
         assert (whole[name].value, whole[name].low, whole[name].high) == (value.value, value.low, value.high)
     assert [each.n for each in ranked.rankings[:3]] == [N, N // 2, N // 2]
 
@@ -58,10 +60,10 @@ def test_runs_and_files_in_any_order_of_rows_rank_as_results_do(results, tmp_pat
         mixed.append(tmp_path / f"{at}.parquet")
     by_column = karat.rank(*mixed, metrics="column(score, low=0, high=1)")
     assert [each.p for each in by_column.rankings[0].pairs] == [
-        each.p for each in karat.rank(*results, metrics="em").rankings[0].pairs
+        each.p for each in karat.rank(*results, metrics="exact_match").rankings[0].pairs
     ]
     for at, right in enumerate((0.2, 0.9)):
-        karat.score(table(right, at), "em", run=f"run{at}")
+        karat.score(table(right, at), "exact_match", run=f"run{at}")
     assert [each.system for each in karat.rank("run0", "run1").rankings[0].systems] == ["run1", "run0"]
 
 
@@ -107,8 +109,8 @@ def test_what_cannot_be_ranked_is_refused(results):
     with pytest.raises(SpecError, match="at least two systems"):
         karat.rank(results[0])
     with pytest.raises(JoinError, match="do not have the same rows"):
-        karat.rank(results[0], karat.score({**table(0.4), "id": range(1, N + 1)}, "em"))
+        karat.rank(results[0], karat.score({**table(0.4), "id": range(1, N + 1)}, "exact_match"))
     with pytest.raises(DataError, match="different gold"):
-        karat.rank(results[0], karat.score({**table(0.4), "gold": ["no"] * N}, "em"))
+        karat.rank(results[0], karat.score({**table(0.4), "gold": ["no"] * N}, "exact_match"))
     with pytest.raises(SpecError, match="'holm' or 'bh'"):
         karat.rank(*results, correction="none")

@@ -15,18 +15,18 @@ def pair(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "kept"))
     for name, right in RIGHT.items():
         rows = {"id": range(N), "gold": ["yes"] * N, "prediction": ["yes" if each else "no" for each in right]}
-        karat.score(rows, ["em", "f1"], run=name)
+        karat.score(rows, ["exact_match", "token_f1"], run=name)
     return "a", "b"
 
 
 def test_rows_needed_grow_as_the_square_of_the_difference(pair):
-    near, far = (plan_rows("a", size, metrics="em")["exact_match"] for size in (0.01, 0.02))
+    near, far = (plan_rows("a", size, metrics="exact_match")["exact_match"] for size in (0.01, 0.02))
     assert near.rows / far.rows == pytest.approx(4, rel=0.05)
     assert near.n == N
 
 
 def test_two_runs_tell_how_much_they_differ_on_a_row(pair):
-    plan = plan_rows(pair, 0.02, metrics="em")["exact_match"]
+    plan = plan_rows(pair, 0.02, metrics="exact_match")["exact_match"]
     assert plan.correlation is None
     assert plan.deviation == pytest.approx(np.std(RIGHT["b"].astype(float) - RIGHT["a"], ddof=1))
 

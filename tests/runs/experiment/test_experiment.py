@@ -61,8 +61,10 @@ class Callable:
 )
 def test_any_function_of_the_row_or_of_its_columns_is_a_task(task):
     predictions = [by_row(row) for row in ROWS]
-    scored = karat.score([{**row, "prediction": said} for row, said in zip(ROWS, predictions, strict=True)], "em")
-    result = experiment(ROWS, task, "em")
+    scored = karat.score(
+        [{**row, "prediction": said} for row, said in zip(ROWS, predictions, strict=True)], "exact_match"
+    )
+    result = experiment(ROWS, task, "exact_match")
     assert result.table.column("prediction").to_pylist() == predictions
     assert result.values == scored.values
 
@@ -79,7 +81,7 @@ def test_any_function_of_the_row_or_of_its_columns_is_a_task(task):
 )
 def test_what_is_no_task_is_told_before_anything_is_asked(task, said):
     with pytest.raises(karat.errors.SpecError, match=said.replace("?", r"\?")):
-        experiment(ROWS, task, "em")
+        experiment(ROWS, task, "exact_match")
 
 
 def test_a_task_may_give_columns_lists_numbers_and_nothing():
@@ -89,7 +91,7 @@ def test_a_task_may_give_columns_lists_numbers_and_nothing():
         2: 1.5,
         3: None,
     }
-    table = experiment(ROWS[:4], lambda id: given[id], "em(samples='first')").table  # noqa: A006
+    table = experiment(ROWS[:4], lambda id: given[id], "exact_match(samples='first')").table  # noqa: A006
     assert table.column("contexts").to_pylist() == [["x", "y"], None, None, None]
     assert table.column("tokens").to_pylist() == [3, None, None, None]
     assert table.column("prediction").to_pylist() == ['"a"', '["b", "c"]', "1.5", None]  # JSON as it is spelled
@@ -120,7 +122,7 @@ def test_an_exception_is_its_rows_error_and_no_other_rows():
         return object() if id == 8 else "\ud800" if id == 9 else float("nan") if id == 10 else f"word {id % 3}"
 
     with pytest.warns(UserWarning, match="failed on 8 of 30 rows"):
-        result = experiment(ROWS, task, "em")
+        result = experiment(ROWS, task, "exact_match")
     errors = result.table.column("error").to_pylist()
     assert [at for at, error in enumerate(errors) if error] == [3, 4, 5, 6, 7, 8, 9, 10]
     assert errors[3] == "KeyError: 'verdict'"
@@ -133,7 +135,7 @@ def test_an_exception_is_its_rows_error_and_no_other_rows():
         "prediction is null: KeyError: 'verdict'",
         "prediction is null: SystemExit: no",
     ]
-    assert (result.values["em"].value, result.values["em"].failed, result.n) == (1, 8, 30)
+    assert (result.values["exact_match"].value, result.values["exact_match"].failed, result.n) == (1, 8, 30)
 
 
 def test_every_row_may_fail():
@@ -143,8 +145,8 @@ def test_every_row_may_fail():
         raise ConnectionError("down")
 
     with pytest.warns(UserWarning, match="210 of 210"):
-        result = experiment(rows, task, "em", attempts=1)
-    assert result.values["em"].value is None
+        result = experiment(rows, task, "exact_match", attempts=1)
+    assert result.values["exact_match"].value is None
     assert set(result.table.column("error").to_pylist()) == {"ConnectionError: down (attempts: 1)"}
 
 
@@ -166,7 +168,7 @@ def test_a_row_that_takes_too_long_is_asked_again_and_then_in_error(kind):
         return "word 0"
 
     with pytest.warns(UserWarning, match="failed on 1 of 5 rows"):
-        result = experiment(ROWS[:5], waits if kind == "sync" else sleeps, "em", timeout=0.2, attempts=2)
+        result = experiment(ROWS[:5], waits if kind == "sync" else sleeps, "exact_match", timeout=0.2, attempts=2)
     ended.set()
     assert result.table.column("error").to_pylist()[2] == "TimeoutError: no answer within 0.2 s (attempts: 2)"
     assert sorted(calls) == [0, 1, 2, 2, 3, 4]
@@ -190,7 +192,7 @@ def test_errors_that_may_pass_are_tried_again_and_others_are_not():
         return "word 0"
 
     with pytest.warns(UserWarning, match="HTTP 404: no such document"):
-        result = experiment(ROWS[:6], task, "em")
+        result = experiment(ROWS[:6], task, "exact_match")
     assert {each: calls.count(each) for each in calls} == {0: 1, 1: 3, 2: 3, 3: 1, 4: 1, 5: 1}
     assert [at for at, error in enumerate(result.table.column("error").to_pylist()) if error] == [4]
 
@@ -206,7 +208,7 @@ def test_at_most_so_many_rows_are_under_way():
         under_way -= 1
         return "word 0"
 
-    experiment(ROWS, task, "em", concurrency=4)
+    experiment(ROWS, task, "exact_match", concurrency=4)
     assert most == 4
 
 
@@ -217,26 +219,28 @@ def test_repetitions_are_told_apart_and_are_one_unit_of_the_intervals():
         turns.append(id)
         return f"word {(id + turns.count(id)) % 2}"
 
-    result = experiment(ROWS, task, "em", repetitions=4)
+    result = experiment(ROWS, task, "exact_match", repetitions=4)
     table = result.table
     assert turns.count(0) == 4
     assert table.column("row").to_pylist() == [row for row in range(1, 31) for _ in range(4)]
     assert table.column("repetition").to_pylist() == [1, 2, 3, 4] * 30
     assert table.column("question").to_pylist() == [row["question"] for row in ROWS for _ in range(4)]
     plain = table.drop_columns(["exact_match", *({"reason"} & set(table.column_names))])
-    assert result.values == karat.score(plain, "em", cluster="row").values
-    independent = karat.score(plain, "em", cluster="none").values["em"]
-    assert result.values["em"].low != independent.low
+    assert result.values == karat.score(plain, "exact_match", cluster="row").values
+    independent = karat.score(plain, "exact_match", cluster="none").values["exact_match"]
+    assert result.values["exact_match"].low != independent.low
     with pytest.raises(karat.errors.SpecError, match="repetitions need the gold in the rows"):
-        experiment(ROWS, task, "em", repetitions=2, gold=ROWS, on="id")
+        experiment(ROWS, task, "exact_match", repetitions=2, gold=ROWS, on="id")
 
 
 def test_types_and_spelling_of_the_rows_are_kept(tmp_path):
     (tmp_path / "q.jsonl").write_text('{"id": 1, "gold": 1.10}\n{"id": 2, "gold": 2e3}\n')
-    result = experiment("q.jsonl", lambda gold: {1.1: "1.10", 2000.0: "2000.0"}[gold], "em")
+    result = experiment("q.jsonl", lambda gold: {1.1: "1.10", 2000.0: "2000.0"}[gold], "exact_match")
     assert result.table.column("exact_match").to_pylist() == [1, 0]
     (tmp_path / "gold.jsonl").write_text('{"id": 2, "gold": 7.0}\n{"id": 1, "gold": "a"}\n')
-    result = experiment("q.jsonl", lambda row: "7.0", "em", gold="gold.jsonl", on="id", map={"reference": "gold_gold"})
+    result = experiment(
+        "q.jsonl", lambda row: "7.0", "exact_match", gold="gold.jsonl", on="id", map={"reference": "gold_gold"}
+    )
     assert result.table.column("exact_match").to_pylist() == [1, 0]
     rows = [{"id": 1, "retrieved": ["a"], "relevant": {"a": 2}, "label": 1.5}]
     (tmp_path / "r.json").write_text(json.dumps(rows))
@@ -244,16 +248,16 @@ def test_types_and_spelling_of_the_rows_are_kept(tmp_path):
     assert [value.value for value in result.values.values()] == [1, 1]
     table = pa.table({"gold": ["a"], "day": pa.array([date(2024, 2, 29)]), "raw": pa.array([b"\xff"]),
                       "kind": pa.array(["x"]).dictionary_encode()})  # fmt: skip
-    result = experiment(table, lambda day: str(day.year), "em")
+    result = experiment(table, lambda day: str(day.year), "exact_match")
     assert result.table.select(table.column_names).schema == table.schema
 
 
 def test_the_task_does_not_see_gold_of_a_second_table():
     seen = []
     questions = [{"id": row["id"], "question": row["question"]} for row in ROWS]
-    result = experiment(questions, lambda row: seen.append(dict(row)) or by_row(row), "em", gold=ROWS, on="id")
+    result = experiment(questions, lambda row: seen.append(dict(row)) or by_row(row), "exact_match", gold=ROWS, on="id")
     assert sorted(seen, key=lambda row: row["id"]) == questions
-    assert result.values["em"].value == experiment(ROWS, by_row, "em").values["em"].value
+    assert result.values["exact_match"].value == experiment(ROWS, by_row, "exact_match").values["exact_match"].value
 
 
 @pytest.mark.parametrize(
@@ -267,20 +271,20 @@ def test_the_task_does_not_see_gold_of_a_second_table():
 )
 def test_columns_that_are_missing_or_there_twice(rows, task, said):
     with pytest.raises(karat.errors.DataError, match=said):
-        experiment(rows, task, "em")
+        experiment(rows, task, "exact_match")
 
 
 def test_a_run_says_which_task_made_it(tmp_path):
     (tmp_path / "beside.py").write_text("def say(row): return 'word 0'\n")
     (tmp_path / "task.py").write_text("from beside import say\n\ndef answer(row):\n    return say(row)\n")
-    result = experiment(ROWS, "task.py:answer", ["em", "bleu"], run="first")
+    result = experiment(ROWS, "task.py:answer", ["exact_match", "bleu"], run="first")
     run = open_run("first")
     assert run.values == result.as_dict()
     assert run.manifest.sources == {"data": "list", "task": "task.py:answer"}
     assert len(run.manifest.settings["digest"]) == 32
     assert folders() == ["first"]
     with pytest.raises(karat.errors.DataError, match="run first exists already"):
-        experiment(ROWS, lambda row: pytest.fail("asked"), "em", run="first")
+        experiment(ROWS, lambda row: pytest.fail("asked"), "exact_match", run="first")
     remove_run("first")
     assert folders() == []
 
@@ -296,20 +300,20 @@ def test_a_run_says_which_task_made_it(tmp_path):
 def test_a_file_without_the_task(tmp_path, source, error, said):
     (tmp_path / "task.py").write_text(source)
     with pytest.raises(error, match=said):
-        experiment(ROWS, "task.py:answer", "em")
+        experiment(ROWS, "task.py:answer", "exact_match")
     with pytest.raises(karat.errors.DataError, match="No such file"):
-        experiment(ROWS, "absent.py:answer", "em")
+        experiment(ROWS, "absent.py:answer", "exact_match")
 
 
 def test_progress_counts_answers_and_then_scored_rows():
     said = []
-    experiment(ROWS, by_row, "em", progress=lambda done, total: said.append((done, total)))
+    experiment(ROWS, by_row, "exact_match", progress=lambda done, total: said.append((done, total)))
     assert said[:30] == [(done, 30) for done in range(1, 31)]
     assert said[-1] == (30, 30)
 
 
 def test_it_works_inside_a_running_loop():
     async def main():
-        return experiment(ROWS, awaited, "em")
+        return experiment(ROWS, awaited, "exact_match")
 
     assert asyncio.run(main()).n == 30

@@ -29,7 +29,7 @@ def template(row):
 @pytest.mark.parametrize("task", [nothing, empty, later, template])
 def test_a_template_is_refused_and_nothing_is_kept(task, kept: Path):
     with pytest.raises(karat.errors.SpecError, match="not filled in and answers nothing; call your system in it"):
-        karat.experiment(QUESTIONS, task, "em", run="r")
+        karat.experiment(QUESTIONS, task, "exact_match", run="r")
     assert not list(kept.glob("**/manifest.json"))
 
 
@@ -43,6 +43,6 @@ def test_tasks_that_do_something_are_called():
         answers.append(question)
         return ""
 
-    assert karat.experiment(QUESTIONS, constant, "em").values["em"].value == 1
-    assert karat.experiment(QUESTIONS, recorded, "em").values["em"].value == 0
+    assert karat.experiment(QUESTIONS, constant, "exact_match").values["exact_match"].value == 1
+    assert karat.experiment(QUESTIONS, recorded, "exact_match").values["exact_match"].value == 0
     assert answers == ["1 + 1?"]

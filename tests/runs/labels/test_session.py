@@ -293,7 +293,7 @@ def test_neither_scores_nor_the_system_are_shown():
 
 def test_a_run_shows_what_was_scored(path):
     rows = {"qid": ["a", "b"], "said": ["x", "y"], "truth": ["x", "z"], "probability": [0.5, 1]}
-    karat.score(rows, "em", map={"prediction": "said", "reference": "truth"}, run="first")
+    karat.score(rows, "exact_match", map={"prediction": "said", "reference": "truth"}, run="first")
     opened = open_rows_to_label(["first"], on="qid")
     assert opened.shown == ("gold", "answer")
     assert opened.rows == [RowToLabel("a", None, 0.5), RowToLabel("b", None, 1.0)]

@@ -41,7 +41,7 @@ def seen(source, **more):
 @pytest.mark.parametrize("answer", ["answer", "answer_gpt4", "gpt4", "reply"])
 def test_the_file_of_proposed_rows_shows_the_answer_whatever_its_column_is_called(answer, gold, ending):
     rows = {"id": WIDE["id"], "question": WIDE["question"], gold: WIDE["golden_answer"], answer: WIDE["answer_gpt4"]}
-    karat.score(rows, "em", map={"prediction": answer, "reference": gold}, run="gpt4")
+    karat.score(rows, "exact_match", map={"prediction": answer, "reference": gold}, run="gpt4")
     label_next("gpt4", 3, output=f"next.{ending}")
     text, titles = seen(f"next.{ending}")
     assert "gpt says" in text
@@ -100,7 +100,7 @@ def test_titles_say_no_system(show):
     for name in ("gpt4", "fid"):
         rows = {"id": WIDE["id"], "question": WIDE["question"], "gold": WIDE["golden_answer"]}
         rows |= {"answer": WIDE[f"answer_{name}"], "fid seconds": list(range(N))}
-        karat.score(rows, "em", map={"prediction": "answer", "reference": "gold"}, run=name)
+        karat.score(rows, "exact_match", map={"prediction": "answer", "reference": "gold"}, run=name)
     titles = " ".join(open_rows_to_label(["gpt4", "fid"], show=show).shown)
     assert "gpt4" not in titles
     assert "fid" not in titles

@@ -60,7 +60,7 @@ def test_ids_of_many_forms_are_sorted_as_arrow_sorts_them(spell):
 
 
 def scored(ids, name="id"):
-    return karat.score({name: ids, "gold": ["x"] * len(ids), "prediction": ["x"] * len(ids)}, "em", keep=True)
+    return karat.score({name: ids, "gold": ["x"] * len(ids), "prediction": ["x"] * len(ids)}, "exact_match", keep=True)
 
 
 IDS = [f"question {number}" for number in random.choice(10**4, 300, replace=False).tolist()]
@@ -73,10 +73,10 @@ def stored(ids, kind, name):
         return scored(ids)
     rows = {"id": ids, "gold": ["x"] * len(ids), "prediction": ["x"] * len(ids)}
     if kind == "run":
-        karat.score(rows, "em", run=name)
+        karat.score(rows, "exact_match", run=name)
         return name
     path = Path(f"{name}.{kind}")
-    karat.score(rows, "em", output=path)
+    karat.score(rows, "exact_match", output=path)
     return path
 
 

@@ -27,8 +27,8 @@ def labels(name, at):
 
 @pytest.mark.parametrize(("names", "shared"), [("ab", range(10, 50)), ("abc", range(10, 45)), ("cab", range(10, 45))])
 def test_the_common_rows_alone_are_compared(names, shared):
-    results = [karat.score(rows(name), "em", keep=True) for name in names]
-    alone = [karat.score(rows(name, shared), "em", keep=True) for name in names]
+    results = [karat.score(rows(name), "exact_match", keep=True) for name in names]
+    alone = [karat.score(rows(name, shared), "exact_match", keep=True) for name in names]
     found, expected = karat.compare(*results, common=True), karat.compare(*alone)
     assert found.findings == expected.findings
     assert found.n == len(shared)
@@ -40,7 +40,7 @@ def test_the_common_rows_alone_are_compared(names, shared):
 
 
 def test_labels_of_other_rows_are_counted_and_not_used():
-    results = [karat.score(rows(name), "em", keep=True) for name in "ab"]
+    results = [karat.score(rows(name), "exact_match", keep=True) for name in "ab"]
     inside = {"A": labels("a", range(10, 40)), "B": labels("b", range(20, 50))}
     both = {"A": [*labels("a", range(4)), *inside["A"]], "B": [*inside["B"], *labels("b", [59])]}
     expected = karat.compare(*results, common=True, human=inside)
@@ -54,12 +54,12 @@ def test_labels_of_other_rows_are_counted_and_not_used():
 def test_the_message_and_the_command_name_the_way(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in "ab":
-        karat.score(rows(name), "em", run=name)
+        karat.score(rows(name), "exact_match", run=name)
     refused = CliRunner().invoke(main, ["compare", "a", "b"])
     assert "Compare the 40 rows that all have with karat compare --common (in Python, common=True)" in refused.stderr
     printed = CliRunner().invoke(main, ["compare", "a", "b", "--common", "--json"])
     assert json.loads(printed.stdout)["left_out"] == {"a": 10, "b": 10}
-    karat.score(rows("b", range(50, 60)), "em", run="other")
+    karat.score(rows("b", range(50, 60)), "exact_match", run="other")
     with pytest.raises(JoinError, match=r"50 of 50 rows only in a .*Score both on the same rows"):
         karat.compare("a", "other", common=True)
 

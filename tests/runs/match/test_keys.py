@@ -182,13 +182,15 @@ def test_the_advice_for_other_gold_leads_to_right_pairs():
     answers = {"prediction": FRAME.gold.tolist()}
     a, b = FRAME.assign(**answers, uid=range(N)), OTHER.assign(prediction=OTHER.gold, uid=range(N))
     for name, each in (("a", a), ("b", b)):
-        karat.score(each[["uid", "gold", "prediction"]], "em", run=name)
+        karat.score(each[["uid", "gold", "prediction"]], "exact_match", run=name)
     refused = run("compare", "a", "b")
     assert "scored against different gold" in refused.stderr
     assert "uid only counts the rows" in refused.stderr
     assert "--allow-different" not in refused.stderr
     for name, each in (("a", a), ("b", b)):
-        karat.score(each[["uid", "gold", "prediction", "id"]].rename(columns={"id": "case"}), "em", run=f"{name}2")
+        karat.score(
+            each[["uid", "gold", "prediction", "id"]].rename(columns={"id": "case"}), "exact_match", run=f"{name}2"
+        )
     assert "by case" in run("compare", "a2", "b2").stdout
 
 
@@ -196,10 +198,10 @@ def test_the_id_that_joined_the_gold_is_the_key():
     FRAME[["id", "gold"]].rename(columns={"id": "case"}).to_csv("gold.csv")
     for name, each in (("a", FRAME), ("b", OTHER)):
         each.assign(prediction=each.gold, id=range(N), case=each.id)[["id", "case", "prediction"]].to_csv(f"{name}.csv")
-        done = run("score", f"{name}.csv", "--gold", "gold.csv", "--on", "case", "-m", "em", "--run", name)
+        done = run("score", f"{name}.csv", "--gold", "gold.csv", "--on", "case", "-m", "exact_match", "--run", name)
         assert done.exit_code == 0, done.output
     assert karat.compare("a", "b").by == "case"
-    results = [karat.score(f"{name}.csv", "em", gold="gold.csv", on="case", keep=True) for name in "ab"]
+    results = [karat.score(f"{name}.csv", "exact_match", gold="gold.csv", on="case", keep=True) for name in "ab"]
     assert karat.compare(*results).by == "case"
 
 

@@ -31,10 +31,10 @@ def change(name, of_metric=(), **values):
 @pytest.mark.parametrize(
     ("spec", "changed"),
     [
-        ("em", {"direction": "minimize"}),
-        ("em", {"high": 100.0}),
-        ("em", {"low": None}),
-        ("em", {"counts": True}),
+        ("exact_match", {"direction": "minimize"}),
+        ("exact_match", {"high": 100.0}),
+        ("exact_match", {"low": None}),
+        ("exact_match", {"counts": True}),
         ("wer", {"direction": "maximize"}),
         ("bleu", {"counts": False}),
     ],
@@ -50,7 +50,7 @@ def test_a_manifest_that_differs_from_its_metric_is_refused(spec, changed):
 
 
 def test_of_another_version_the_direction_alone_is_known():
-    karat.score(ROWS, "em", run="a")
+    karat.score(ROWS, "exact_match", run="a")
     change("a", {"signature": "exact_match|version=0", "high": 2.0})
     assert open_run("a").manifest.metrics[0].high == 2.0
     change("a", {"direction": "minimize"})
@@ -59,13 +59,13 @@ def test_of_another_version_the_direction_alone_is_known():
 
 
 def test_a_run_has_as_many_rows_as_its_manifest_says():
-    karat.score(ROWS, "em", run="a")
-    karat.score(ROWS, "em", run="b")
+    karat.score(ROWS, "exact_match", run="a")
+    karat.score(ROWS, "exact_match", run="b")
     change("b", n=5)
     with pytest.raises(DataError, match="expected 5 rows, as its manifest says, found 3"):
         karat.compare("a", "b")
     with pytest.raises(DataError, match="expected 5 rows"):
-        open_run("b").scores("em")
+        open_run("b").scores("exact_match")
 
 
 def test_metrics_of_ones_own_need_the_same_direction_in_both_runs():

@@ -58,8 +58,10 @@ def reads(monkeypatch):
 def test_stored_runs_are_compared_by_reading_each_column_once(ids, shuffled, call, reads):
     table = pa.table({"id": IDS[ids], **ROWS})
     other = table.set_column(2, "prediction", [ROWS["prediction"][::-1]])
-    karat.score(table, ["em", "f1"], run="a")
-    karat.score(other.take(np.random.default_rng(1).permutation(N)) if shuffled else other, ["em", "f1"], run="b")
+    karat.score(table, ["exact_match", "token_f1"], run="a")
+    karat.score(
+        other.take(np.random.default_rng(1).permutation(N)) if shuffled else other, ["exact_match", "token_f1"], run="b"
+    )
     reads.clear()
     assert call("a", "b").by == "id"
     assert set(reads.values()) == {1}
@@ -82,7 +84,7 @@ def test_clusters_that_rows_say_are_those_that_scoring_finds():
     found = Counter()
     for _ in range(300):
         rows = draw_rows(random)
-        scored = karat.score(rows, "em", keep=False).clusters
+        scored = karat.score(rows, "exact_match", keep=False).clusters
         expected = None if scored is None else scored.column
         rows["exact_match"] = [1.0] * len(rows["gold"])
         assert find_clusters([open_rows(rows)]) == expected, rows
@@ -92,11 +94,11 @@ def test_clusters_that_rows_say_are_those_that_scoring_finds():
 
 def test_runs_that_do_not_say_where_clusters_were_looked_for_are_read():
     asked = {**ROWS, "id": IDS["names"], "question": [each[:9] for each in ROWS["question"]], "gold": ["a"] * N}
-    karat.score(asked, "em", run="a")
+    karat.score(asked, "exact_match", run="a")
     run = open_run("a")
     assert run.manifest.clusters_in == ("id", "question")
     older = replace(run, manifest=replace(run.manifest, clusters_in=()), values={})
     assert find_clusters([run]) == find_clusters([older]) == "question"
-    karat.score({**asked, "gold": IDS["names"]}, "em", run="b")
+    karat.score({**asked, "gold": IDS["names"]}, "exact_match", run="b")
     run = open_run("b")
     assert find_clusters([run]) is find_clusters([replace(run, manifest=replace(run.manifest, clusters_in=()))]) is None

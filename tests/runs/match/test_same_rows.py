@@ -52,8 +52,8 @@ def system(name, rows, kind, metric):
 @pytest.mark.parametrize("other", [dict, shuffled], ids=["same order", "other order"])
 def test_rows_of_one_id_with_other_questions_are_counted(kinds, other):
     rows = ROWS | GOLD
-    a, b = system("a", rows, kinds[0], "em"), system("b", other(reworded(rows, 3)), kinds[1], "em")
-    same = system("c", other(rows), kinds[1], "em")
+    a, b = system("a", rows, kinds[0], "exact_match"), system("b", other(reworded(rows, 3)), kinds[1], "exact_match")
+    same = system("c", other(rows), kinds[1], "exact_match")
     for compare in (karat.compare, karat.rank):
         (note,) = [each for each in compare(a, b).notes if "question" in each]
         assert (
@@ -65,7 +65,7 @@ def test_rows_of_one_id_with_other_questions_are_counted(kinds, other):
 def test_rows_are_counted_where_they_are_read_from_the_files_as_they_come(monkeypatch):
     monkeypatch.setattr(alignment, "_MANY", 1)
     monkeypatch.setattr(alignment, "LIMIT", 1)
-    pair = system("a", ROWS | GOLD, "run", "em"), system("b", reworded(ROWS | GOLD, 2), "run", "em")
+    pair = system("a", ROWS | GOLD, "run", "exact_match"), system("b", reworded(ROWS | GOLD, 2), "run", "exact_match")
     assert keys.align(pair).in_step
     assert "another question in 2 of 20 rows, first in the row with id q0" in karat.compare(*pair).notes[0]
 
@@ -109,7 +109,7 @@ def test_a_question_that_a_run_lacks_contradicts_nothing():
     lacking = {**rows, "question": [None, *QUESTIONS[1:]]}
     without = {name: rows[name] for name in rows if name != "question"}
     for other in (lacking, without):
-        assert not karat.compare(karat.score(rows, "em"), karat.score(other, "em")).notes
+        assert not karat.compare(karat.score(rows, "exact_match"), karat.score(other, "exact_match")).notes
 
 
 def test_gold_of_every_role_is_compared():
@@ -143,7 +143,7 @@ def test_counts_are_those_of_the_definition(rows, seed, data):
     different = [row for row in kept if None not in rows[row][:2] and rows[row][0] != rows[row][1]]
     if not kept:
         return
-    compared = karat.compare(*(karat.score(table, "em", keep=True) for table in tables), common=True)
+    compared = karat.compare(*(karat.score(table, "exact_match", keep=True) for table in tables), common=True)
     notes = [note for note in compared.notes if "another question" in note]
     assert [note.partition(" rows")[0] for note in notes] == (
         [f"A and B have another question in {len(different)} of {len(kept)}"] if different else []
@@ -155,14 +155,14 @@ def test_counts_are_those_of_the_definition(rows, seed, data):
 def test_an_id_that_is_there_twice_is_said_where_the_question_is_taken_instead():
     rows = ROWS | GOLD | {"id": ["q0", *(f"q{row // 2}" for row in range(1, N))]}
     for compare in (karat.compare, karat.rank):
-        compared = compare(karat.score(rows, "em"), karat.score(shuffled(rows), "em"))
+        compared = compare(karat.score(rows, "exact_match"), karat.score(shuffled(rows), "exact_match"))
         assert compared.by == "question"
         assert compared.notes[0] == (
             "rows are matched by question, as A: column 'id' has 'q0' more than once; 10 of 20 rows repeat an earlier "
             "one; name another column of ids with on (--on)"
         )
     alike = {**rows, "question": ["?"] * N}
-    notes = karat.compare(karat.score(alike, "em"), karat.score(alike, "em")).notes
+    notes = karat.compare(karat.score(alike, "exact_match"), karat.score(alike, "exact_match")).notes
     assert [note.partition(" as ")[0] for note in notes[:2]] == ["rows are matched in their order,"] * 2
     assert "column 'question' has '?' more than once; 19 of 20 rows" in notes[1]
     assert notes[2].startswith("no id or question tells the rows apart")
@@ -170,7 +170,7 @@ def test_an_id_that_is_there_twice_is_said_where_the_question_is_taken_instead()
 
 def test_a_topic_that_repeats_is_a_group_and_not_a_damaged_id():
     rows = {name: cells for name, cells in (ROWS | GOLD).items() if name != "id"} | {"topic": ["x", "y"] * (N // 2)}
-    compared = karat.compare(karat.score(rows, "em"), karat.score(shuffled(rows), "em"))
+    compared = karat.compare(karat.score(rows, "exact_match"), karat.score(shuffled(rows), "exact_match"))
     assert (compared.by, compared.notes) == ("question", ())
 
 

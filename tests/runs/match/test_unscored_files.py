@@ -36,12 +36,12 @@ def run(*arguments):
 def test_files_are_scored_where_they_are_compared_and_ranked():
     printed = run("compare", "fid.csv", "gpt4.jsonl", "-m", "squad")
     assert "gpt4.jsonl is worse than fid.csv by 33.3 points" in printed.stdout, printed.output
-    assert "exact_match" in printed.stdout
+    assert "\nem " in printed.stdout
     assert "token_f1" in printed.stdout
     kept = [karat.score(name, "squad", run=f"run-{name[0]}").run for name in ANSWERS]
     alone = karat.compare(*ANSWERS, metrics="squad")
     assert [each.comparison for each in alone.findings] == [each.comparison for each in karat.compare(*kept).findings]
-    assert karat.rank(*ANSWERS, metrics="em").rankings[0].n == N
+    assert karat.rank(*ANSWERS, metrics="exact_match").rankings[0].n == N
     assert karat.compare("run-f", "gpt4.jsonl", metrics="exact_match(normalize='squad')").n == N
 
 
@@ -56,8 +56,8 @@ def test_the_command_of_the_message_makes_a_run_that_can_be_compared():
     write("gold.csv", gold)
     for name, answers in ANSWERS.items():
         write(name, {"id": ROWS["id"], "prediction": answers})
-    refused = run("compare", "fid.csv", "gpt4.jsonl", "-m", "em")
-    command = re.search(r"karat (score fid.csv -m em --run NAME), and name that run", refused.stderr)[1]
+    refused = run("compare", "fid.csv", "gpt4.jsonl", "-m", "exact_match")
+    command = re.search(r"karat (score fid.csv -m exact_match --run NAME), and name that run", refused.stderr)[1]
     for name in ANSWERS:
         typed = command.replace("fid.csv", name).replace("NAME", name[0])
         assert run(*shlex.split(typed), "--gold", "gold.csv", "--on", "id").exit_code == 0
@@ -73,6 +73,6 @@ def test_judges_are_not_asked_where_files_are_compared():
 def test_a_verdict_without_a_difference_names_the_systems():
     for name, answers in ANSWERS.items():
         write(name, {key: cells[:4] for key, cells in (ROWS | {"prediction": answers}).items()})
-    (finding,) = karat.compare(*ANSWERS, metrics="em").findings
+    (finding,) = karat.compare(*ANSWERS, metrics="exact_match").findings
     assert finding.sentence.startswith("no difference between fid.csv and gpt4.jsonl could be shown (")
     assert finding.sentence.endswith("; too few rows to detect any difference")

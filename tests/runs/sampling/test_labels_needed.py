@@ -19,7 +19,7 @@ from karat.runs.sampling.labels_needed import plan_labels_from_pilot
 def run(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
     answers = ["yes" if at % 3 else "no" for at in range(900)]
-    karat.score({"id": range(900), "prediction": answers, "gold": ["yes"] * 900}, "em", run="before")
+    karat.score({"id": range(900), "prediction": answers, "gold": ["yes"] * 900}, "exact_match", run="before")
     labels = ["id,label"] + [f"{at},{'good' if at % 3 and at % 7 else 'bad'}" for at in range(90)]
     (tmp_path / "labels.csv").write_text("\n".join(labels))
     return tmp_path / "labels.csv"

@@ -31,7 +31,7 @@ def runs(tmp_path, monkeypatch):
         order = random.permutation(N)
         says = np.where(random.random(N) < share, np.where(random.random(N) < 0.8, "yes", "yes it is"), "no")
         rows = {"id": [f"q{at}" for at in order], "question": ["is it?"] * N, "gold": ["yes"] * N}
-        karat.score({**rows, "prediction": says.tolist()}, ["em", "token_f1"], run=name)
+        karat.score({**rows, "prediction": says.tolist()}, ["exact_match", "token_f1"], run=name)
     return ["before", "after"]
 
 
@@ -63,7 +63,9 @@ def test_two_rounds_are_labelled_blind_and_compared(runs):
     rows = label_all("next.csv", "first.jsonl")
     assert {row.system for row in rows.rows} == set(runs)
     assert "system" not in rows.read(0)
-    second = karat.label_next(runs, 30, by="active", metrics="em", human="first.jsonl", output="more.csv").table
+    second = karat.label_next(
+        runs, 30, by="active", metrics="exact_match", human="first.jsonl", output="more.csv"
+    ).table
     assert second["label"].null_count == 60
     assert second.num_rows == 140
     label_all("more.csv", "second.jsonl")
@@ -71,7 +73,7 @@ def test_two_rounds_are_labelled_blind_and_compared(runs):
         labels = read_labels(["more.csv", "second.jsonl"], on="id", system=system, label_map=CHOICES)
         assert len(labels) == 70
         assert len(set(labels.probabilities.tolist())) > 2
-    compared = karat.compare(*runs, metrics="em", human=["more.csv", "second.jsonl"], label_map=CHOICES)
+    compared = karat.compare(*runs, metrics="exact_match", human=["more.csv", "second.jsonl"], label_map=CHOICES)
     found = compared.findings[0].corrected
     assert (found.labelled, found.weight > 0) == (70, True)
     people = [
@@ -97,7 +99,7 @@ def test_rows_with_a_doubtful_difference_are_preferred(runs):
     """In the first half of the rows both answers are right, in the second half the stricter metric is often wrong."""
     rows = {"id": [f"q{at}" for at in range(N)], "gold": ["yes"] * N}
     doubtful = ["yes" if at < N // 2 else "yes it is" if at % 2 else "no" for at in range(N)]
-    systems = [karat.score({**rows, "prediction": each}, "em", keep=True) for each in (["yes"] * N, doubtful)]
+    systems = [karat.score({**rows, "prediction": each}, "exact_match", keep=True) for each in (["yes"] * N, doubtful)]
     filled = [
         {**line, "label": "good" if line["prediction"].startswith("yes") else "bad"}
         for line in karat.label_next(systems, 60).table.to_pylist()
@@ -127,7 +129,7 @@ def test_the_command(runs):
         "drawn with probabilities from 0.1 to 0.1\n"
     )
     label_all("next.csv", "first.jsonl")
-    shown = run("--next", "20", "--by", "active", "-m", "em", "--human", "first.jsonl", "-o", "more.csv")
+    shown = run("--next", "20", "--by", "active", "-m", "exact_match", "--human", "first.jsonl", "-o", "more.csv")
     assert "more.csv: 20 rows to label after the 30 that are labelled, each with the answers of" in shown
     assert "rows drawn uniformly, as the labels of 30 rows show" in shown
     for name in runs:
@@ -152,7 +154,7 @@ def test_the_command(runs):
              {"id": "q1", "system": "after", "label": "good", "probability": 0.25}], {},
             DataError, "drawn with a probability of 0.25 here, for another system 0.5",
         ),
-        (None, {"by": "active", "metrics": "em"}, SpecError, "10 labels or more .*, found 0 in all systems"),
+        (None, {"by": "active", "metrics": "exact_match"}, SpecError, "10 labels or more .*, found 0 in all systems"),
     ],
 )  # fmt: skip
 def test_bad_input(runs, human, more, error, message):
@@ -162,8 +164,8 @@ def test_bad_input(runs, human, more, error, message):
 
 def test_systems_may_call_the_column_that_pairs_their_rows_differently():
     asked, gold = [f"what {at}" for at in range(20)], ["x"] * 20
-    first = karat.score({"question": asked, "gold": gold, "prediction": asked}, "em", keep=True)
-    other = karat.score({"query": asked[::-1], "gold": gold, "prediction": asked[::-1]}, "em", keep=True)
+    first = karat.score({"question": asked, "gold": gold, "prediction": asked}, "exact_match", keep=True)
+    other = karat.score({"query": asked[::-1], "gold": gold, "prediction": asked[::-1]}, "exact_match", keep=True)
     drawn = karat.label_next([first, other], 3).table.to_pylist()
     assert [line["question"] for line in drawn] == [line["prediction"] for line in drawn]
     assert [line["system"] for line in drawn] == ["A", "B"] * 3
@@ -177,7 +179,7 @@ def test_systems_may_call_the_column_that_pairs_their_rows_differently():
 
 def test_what_differs_between_the_systems_is_said(runs):
     rows = open_run("after").read(["id", "question", "gold", "prediction"]).to_pydict()
-    karat.score({**rows, "gold": ["yes", *["Yes!"] * (N - 1)]}, ["em", "token_f1"], run="other")
+    karat.score({**rows, "gold": ["yes", *["Yes!"] * (N - 1)]}, ["exact_match", "token_f1"], run="other")
     done = CliRunner().invoke(main, ["label", "before", "other", "--next", "5", "-o", "next.csv"])
     assert done.exit_code == 0, done.output
     note = f"before and other were scored against different gold: it differs in {N - 1} of {N} rows"

@@ -39,7 +39,7 @@ def asked(item):
 
 
 def ends(result):
-    value = result.values["exact_match"]
+    value = result.values["em"]
     return value.low, value.high
 
 
@@ -143,9 +143,9 @@ def test_runs_files_and_results_are_compared_ranked_and_planned_by_cluster(as_ru
         one, two, three = ({k: v for k, v in each.as_dict().items() if k not in drop} for each in (found, named, alone))
         assert one == two != three
         assert not any("go by" in note for note in alone.notes)
-    assert plan_rows(given[0], 0.05)["exact_match"].rows > plan_rows(
+    assert plan_rows(given[0], 0.05)["em"].rows > plan_rows(
         karat.score(make(id=by_row, seed=0), "em"), 0.05
-    )["exact_match"].rows  # fmt: skip
+    )["em"].rows  # fmt: skip
 
 
 def test_a_run_that_was_scored_by_row_stays_so(tmp_path, monkeypatch):

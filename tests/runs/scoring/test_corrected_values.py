@@ -41,7 +41,7 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "cache"))
 
 
-def scored(rows=ROWS, metrics="em", human=LABELS, on="id", label_map=MAP, **more):
+def scored(rows=ROWS, metrics="exact_match", human=LABELS, on="id", label_map=MAP, **more):
     return karat.score(rows, metrics, human=human, on=on, label_map=label_map, **more)
 
 
@@ -53,29 +53,29 @@ def by_hand(at=AT, scores=SEEN, **more):
 
 def test_all_rows_and_each_slice_are_corrected_by_their_labels():
     result = scored(by="topic")
-    assert result.corrected["em"] == corrected_mean(by_hand())
+    assert result.corrected["exact_match"] == corrected_mean(by_hand())
     topics = np.array(ROWS["topic"])
     judged = by_hand()
     for topic in "ab":
         part = Judged(judged.scores[topics == topic], judged.labels[topics == topic])
-        assert result.corrected_groups["em"][topic] == corrected_mean(part)
-    assert "at least 2 labels expected, found 0" in result.corrected_groups["em"]["alone"].reason
+        assert result.corrected_groups["exact_match"][topic] == corrected_mean(part)
+    assert "at least 2 labels expected, found 0" in result.corrected_groups["exact_match"]["alone"].reason
 
 
 def test_what_is_not_labelled_is_never_wrong():
-    assert scored().corrected["em"].value == pytest.approx(RIGHT.mean(), abs=0.06)
-    assert scored().values["em"] == karat.score(ROWS, "em").values["em"]
+    assert scored().corrected["exact_match"].value == pytest.approx(RIGHT.mean(), abs=0.06)
+    assert scored().values["exact_match"] == karat.score(ROWS, "exact_match").values["exact_match"]
 
 
 def test_labels_cluster_like_scores():
-    found = scored(cluster="document", confidence=0.9, seed=4).corrected["em"]
-    keys = cluster_keys(karat.score(ROWS, "em").table["document"].combine_chunks())
+    found = scored(cluster="document", confidence=0.9, seed=4).corrected["exact_match"]
+    keys = cluster_keys(karat.score(ROWS, "exact_match").table["document"].combine_chunks())
     assert found == corrected_mean(by_hand(clusters=keys), inference=Inference(0.9, 4))
 
 
 def test_rows_that_were_proposed_weigh_by_their_probability():
     chances = np.where(AT % 2, 0.25, 0.5)
-    found = scored(human={**LABELS, "probability": chances}).corrected["em"]
+    found = scored(human={**LABELS, "probability": chances}).corrected["exact_match"]
     probabilities = np.ones(N)
     probabilities[AT] = chances
     assert found == corrected_mean(by_hand(probabilities=probabilities))
@@ -90,17 +90,19 @@ def test_strata_are_corrected_by_their_own_labels_and_are_found_where_probabilit
     probabilities[AT] = chances
     expected = corrected_mean(by_hand(probabilities=probabilities, strata=(topics == "b").astype(np.int64)))
     for human, by in ((karat.Labels(weighted, MAP, strata="topic"), None), (weighted, "topic")):
-        found.append(scored(rows, human=human, by=by).corrected["em"])
+        found.append(scored(rows, human=human, by=by).corrected["exact_match"])
     for each in found:
         assert (each.value, each.low, each.high) == pytest.approx((expected.value, expected.low, expected.high))
-    assert scored(rows, human=weighted).corrected["em"].value != pytest.approx(expected.value)
+    assert scored(rows, human=weighted).corrected["exact_match"].value != pytest.approx(expected.value)
     alone = karat.Labels(LABELS, MAP, strata="topic")
-    assert "2 labels expected in each of 3 strata, found 0 in one" in scored(human=alone).corrected["em"].reason
+    assert (
+        "2 labels expected in each of 3 strata, found 0 in one" in scored(human=alone).corrected["exact_match"].reason
+    )
 
 
 def test_the_value_of_exactly_these_rows():
     found = scored(human=karat.Labels(LABELS, MAP, finite=True))
-    assert found.corrected["em"] == corrected_mean(by_hand(), finite=True)
+    assert found.corrected["exact_match"] == corrected_mean(by_hand(), finite=True)
     assert "exactly these rows" in found.human["notes"][0]
 
 
@@ -123,7 +125,7 @@ def test_labels_may_be_a_column_of_the_rows_and_of_several_people():
         column[at] = int(RIGHT[at])
     for human in ("human", ["human", "twin"]):
         result = scored({**ROWS, "human": column, "twin": column}, human=human, on=None, label_map=None)
-        assert result.corrected["em"] == corrected_mean(by_hand())
+        assert result.corrected["exact_match"] == corrected_mean(by_hand())
 
 
 def test_labels_that_were_read_before_are_taken_as_they_are():
@@ -143,7 +145,7 @@ def test_gold_and_labels_are_joined_by_one_id():
 def test_labels_of_rows_that_are_left_out_do_not_count(selected):
     result = scored(**selected)
     assert result.human["labelled"] + result.human["left_out"] == len(AT)
-    assert result.corrected["em"].n == result.n < N
+    assert result.corrected["exact_match"].n == result.n < N
 
 
 def test_a_judges_own_labels_need_no_map():
@@ -151,7 +153,7 @@ def test_a_judges_own_labels_need_no_map():
     rows = {"question": ["?"] * 40, **{name: cells[:40] for name, cells in ROWS.items()}}
     judge = karat.Judge("correctness", model=model, governor=karat.Governor())
     labels = {"id": ROWS["id"][:20], "label": ["correct" if right else "incorrect" for right in RIGHT[:20]]}
-    result = scored(rows, [judge, "em"], human=labels, label_map=None)
+    result = scored(rows, [judge, "exact_match"], human=labels, label_map=None)
     assert {found.reason for found in result.corrected.values()} == {None}
     assert result.human["choices"] == {"correct": 1, "incorrect": 0}
 
@@ -178,8 +180,8 @@ def test_a_run_keeps_and_shows_its_corrected_values():
     assert kept["metrics"][0]["groups"]["a"]["corrected"]["labelled"] < 120
     assert "human" not in json.loads(Path("karat-runs/first/manifest.json").read_text())["settings"]
     shown = CliRunner().invoke(main, ["runs", "show", "first"]).stdout
-    assert f"120 labels with the scores are worth {result.corrected['em'].effective:.0f} labels alone" in shown
-    plain = karat.score(ROWS, "em", by="topic").as_dict()
+    assert f"120 labels with the scores are worth {result.corrected['exact_match'].effective:.0f} labels alone" in shown
+    plain = karat.score(ROWS, "exact_match", by="topic").as_dict()
     assert "human" not in plain
     assert "corrected" not in plain["metrics"][0] | plain["metrics"][0]["groups"]["a"]
 
@@ -195,7 +197,7 @@ def test_a_run_keeps_and_shows_its_corrected_values():
         ({"human": {"id": ["zz"], "label": ["good"]}, "limit": 3}, JoinError, r"'zz' \(labels, row 1\)"),
         ({"human": {"id": ["q1", "q2"], "label": [1, 5]}, "label_map": None}, DataError,
          "labels, row 2: the label 5 is not on the scale of exact_match, 0.0 to 1.0: .*'1<2<3'"),
-        ({"metrics": ["em", "judge:refusal(model='m')"], "rows": {**ROWS, "question": ["?"] * N}}, SpecError,
+        ({"metrics": ["exact_match", "judge:refusal(model='m')"], "rows": {**ROWS, "question": ["?"] * N}}, SpecError,
          "for some of these metrics more is better, for others less"),
     ],
 )  # fmt: skip
@@ -211,11 +213,11 @@ def test_the_command_prints_the_corrected_value_and_what_it_is_worth():
     )
     lines = (f"{row},{label},1\n" for row, label in zip(*LABELS.values(), strict=True))
     Path("labels.csv").write_text("".join(["id,label,sure\n", *lines]))
-    words = ["score", "rows.jsonl", "-m", "em", "--human", "labels.csv", "--on", "id", "--by", "topic"]
+    words = ["score", "rows.jsonl", "-m", "exact_match", "--human", "labels.csv", "--on", "id", "--by", "topic"]
     words += ["--label-map", MAP]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
-    corrected = scored(by="topic").corrected["em"]
+    corrected = scored(by="topic").corrected["exact_match"]
     assert f"{corrected.value:.4f}   {corrected.low:.4f} to {corrected.high:.4f}" in done.stdout
     assert f"120 labels with the scores are worth {corrected.effective:.0f} labels alone; prediction-" in done.stdout
     assert "labels by people: labels.csv, 120 of 400 rows, one annotator" in done.stdout

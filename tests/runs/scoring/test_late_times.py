@@ -95,34 +95,37 @@ def cli(*arguments):
 
 @place
 def groups(rows):
-    karat.score(rows, "em", by="x")
+    karat.score(rows, "exact_match", by="x")
 
 
 @place
 def clusters(rows):
-    karat.score(rows, "em", cluster="x")
+    karat.score(rows, "exact_match", cluster="x")
 
 
 @place
 def conditions(rows):
-    karat.score(rows, "em", where="x IS NOT NULL")
+    karat.score(rows, "exact_match", where="x IS NOT NULL")
 
 
 @place
 def ids(rows):
     karat.score(
-        rows.drop(["reference"]), "em", gold=rows.select(["x", "reference"]).slice(0, rows.num_rows // 2), on="x"
+        rows.drop(["reference"]),
+        "exact_match",
+        gold=rows.select(["x", "reference"]).slice(0, rows.num_rows // 2),
+        on="x",
     )
 
 
 @place
 def text(rows):
-    karat.score(rows, "em", map={"prediction": "x"})
+    karat.score(rows, "exact_match", map={"prediction": "x"})
 
 
 @place
 def listed_text(rows):
-    karat.score(rows, "em", map={"reference": "listed"})
+    karat.score(rows, "exact_match", map={"reference": "listed"})
 
 
 @place
@@ -142,12 +145,12 @@ def json_text(rows):
 
 @place
 def pandas(rows):
-    karat.score(rows, "em").to_pandas()
+    karat.score(rows, "exact_match").to_pandas()
 
 
 @place
 def given_pandas(rows):
-    karat.score(karat.score(rows, "em").to_pandas()[["x", "prediction", "reference"]], "em", by="x")
+    karat.score(karat.score(rows, "exact_match").to_pandas()[["x", "prediction", "reference"]], "exact_match", by="x")
 
 
 @place
@@ -170,15 +173,15 @@ def experiment(rows):
 def output(rows):
     for ending in ("csv", "tsv", "jsonl", "json", "parquet", "arrow"):
         try:
-            karat.score(rows.drop(["listed", "object"]), "em", output=f"x.{ending}")
+            karat.score(rows.drop(["listed", "object"]), "exact_match", output=f"x.{ending}")
         except KaratError as error:
             assert {ending, "'x'"} <= set(str(error).replace(",", " ").replace(":", " ").split())  # noqa: PT017
 
 
 @place
 def commands(rows):
-    karat.score(rows, "em", run="first")
-    karat.score(rows, "em", run="second")
+    karat.score(rows, "exact_match", run="first")
+    karat.score(rows, "exact_match", run="second")
     for arguments in (
         ["show", "first", "--show", "x", "--show", "listed", "--show", "object"],
         ["show", "first", "--show", "x", "--show", "listed", "--show", "object", "--json"],
@@ -203,12 +206,12 @@ def commands(rows):
 
 @place
 def gold_that_differs(rows):
-    karat.score(rows, "em", run="first", map={"reference": "listed"})
+    karat.score(rows, "exact_match", run="first", map={"reference": "listed"})
 
 
 @place
 def page(rows):
-    karat.score(rows, "em", run="first")
+    karat.score(rows, "exact_match", run="first")
     opened = match_rows([open_run("first")])
     assert opened.facets is not None
     json.dumps(show_rows(opened, np.arange(3)), default=str)
@@ -220,7 +223,7 @@ def inside_unions(rows):
     column = rows["x"].combine_chunks()
     kinds = pa.array(np.arange(len(column)) % 2, pa.int8())
     mixed = pa.UnionArray.from_sparse(kinds, [column, rows["id"].combine_chunks()])
-    karat.score(rows.set_column(1, "x", mixed), "em", by="x")
+    karat.score(rows.set_column(1, "x", mixed), "exact_match", by="x")
 
 
 @pytest.mark.parametrize(("kind", "where"), take_turns())

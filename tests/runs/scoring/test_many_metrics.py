@@ -19,7 +19,7 @@ ROWS = pa.table(
         "score": np.random.default_rng(0).random(N),
     }
 )
-METRICS = ["em", "f1", "bleu", "rouge_l", "column(score)"]
+METRICS = ["exact_match", "token_f1", "bleu", "rouge_l", "column(score)"]
 
 
 class Stop(Exception):

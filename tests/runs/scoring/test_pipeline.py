@@ -49,7 +49,7 @@ def test_frames_of_every_kind_score_the_same(kind):
 
 def test_the_users_columns_stay_and_names_that_are_taken_get_a_number():
     rows = [{"prediction": "a", "reference": "a", "exact_match": 7, "exact_match_2": None, "reason": "mine"}]
-    table = karat.score(rows, "em").table
+    table = karat.score(rows, "exact_match").table
     assert table.column_names == [*rows[0], "exact_match_3", "reason_2"]
     assert table.to_pylist() == [rows[0] | {"exact_match_3": 1.0, "reason_2": None}]
 
@@ -83,7 +83,7 @@ def test_groups_of_mixed_values_are_called_as_they_are_spelled(form, tmp_path):
     if form == "file":
         (tmp_path / "mixed.jsonl").write_text("\n".join(map(json.dumps, data)))
         data = tmp_path / "mixed.jsonl"
-    groups = karat.score(data, "em", by="kind", cluster="kind").groups["exact_match"]
+    groups = karat.score(data, "exact_match", by="kind", cluster="kind").groups["exact_match"]
     assert {label: value.n for label, value in groups.items()} == {
         "(null)": 1,
         "1": 2,
@@ -98,14 +98,14 @@ def test_groups_of_mixed_values_are_called_as_they_are_spelled(form, tmp_path):
 def test_a_column_of_ids_is_no_group():
     rows = {"prediction": ["a"] * 1500, "reference": ["a"] * 1500, "id": list(range(1500))}
     with pytest.raises(DataError, match="'id' has more than 1,000 values"):
-        karat.score(rows, "em", by="id")
+        karat.score(rows, "exact_match", by="id")
 
 
 def test_clusters_widen_the_interval():
     draw = np.random.default_rng(0)
     truth = np.repeat(draw.random(60) < 0.5, 20)
     rows = {"prediction": np.where(truth, "a", "b"), "reference": ["a"] * 1200, "doc": np.repeat(np.arange(60), 20)}
-    alone, together = karat.score(rows, "em"), karat.score(rows, "em", cluster="doc")
+    alone, together = karat.score(rows, "exact_match"), karat.score(rows, "exact_match", cluster="doc")
     width = [r.values["exact_match"].high - r.values["exact_match"].low for r in (alone, together)]
     assert alone.values["exact_match"].value == together.values["exact_match"].value
     assert width[1] == pytest.approx(width[0] * 20**0.5, rel=0.1)
@@ -121,13 +121,13 @@ def test_where_and_limit_choose_rows():
 def test_gold_from_a_second_table_by_id():
     said = [{"id": 3, "answer": "x"}, {"id": 1, "answer": "a"}, {"id": 9, "answer": "?"}]
     gold = [{"id": "1", "answer": ["a", "A"]}, {"id": "2", "answer": ["b"]}, {"id": "3", "answer": ["c"]}]
-    result = karat.score(said, "em", gold=gold, on="id")
+    result = karat.score(said, "exact_match", gold=gold, on="id")
     assert result.mapping == {"prediction": "answer", "reference": "answer_gold"}
     assert result.table["exact_match"].to_pylist() == [1.0, None, 0.0]
     assert result.joined == {"missing": 1, "missing_ids": ["2"], "unknown": 1, "unknown_ids": ["9"]}
     assert result.as_dict()["joined"]["unknown"] == 1
     with pytest.raises(SpecError, match="gold and on go together"):
-        karat.score(said, "em", gold=gold)
+        karat.score(said, "exact_match", gold=gold)
 
 
 def test_a_corpus_metric_is_finished_from_totals_not_averaged():
@@ -145,12 +145,12 @@ def test_a_corpus_metric_is_finished_from_totals_not_averaged():
 
 def test_results_do_not_depend_on_batches_or_threads(monkeypatch):
     rows = {"prediction": ["the cat", "a dog", "cow"] * 400, "reference": [["cat", "cats"], ["dog"], ["hen cow"]] * 400}
-    whole = karat.score(rows, ["token_f1", "em"], by="prediction").as_dict()
+    whole = karat.score(rows, ["token_f1", "exact_match"], by="prediction").as_dict()
     for size, threads in ((1, "2"), (7, "1"), (1000, "3")):
         monkeypatch.setattr(batches_module, "BATCH_ROWS", size)
         monkeypatch.setenv("KARAT_THREADS", threads)
         reader = pa.table(rows).to_reader(max_chunksize=size)
-        again = karat.score(reader, ["token_f1", "em"], by="prediction").as_dict()
+        again = karat.score(reader, ["token_f1", "exact_match"], by="prediction").as_dict()
         assert json.dumps(again) == json.dumps(whole)
 
 
@@ -183,7 +183,7 @@ def test_an_interrupted_run_leaves_no_file(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        karat.score(ROWS, "em", output=tmp_path / "scored.jsonl", progress=stop)
+        karat.score(ROWS, "exact_match", output=tmp_path / "scored.jsonl", progress=stop)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -191,10 +191,10 @@ def test_columns_that_do_not_fit_are_told_with_file_and_name(tmp_path):
     file = tmp_path / "answers.parquet"
     pq.write_table(pa.table({"prediction": [1.5], "gold": ["1.5"]}), file)
     with pytest.raises(ColumnError, match=r"answers.parquet: column 'prediction' \(prediction\) holds double"):
-        karat.score(file, "em", output=tmp_path / "out.parquet")
+        karat.score(file, "exact_match", output=tmp_path / "out.parquet")
     assert not (tmp_path / "out.parquet").exists()
     with pytest.raises(ColumnError, match=r"no column 'topc'; did you mean 'topic'"):
-        karat.score(ROWS, "em", by="topc")
+        karat.score(ROWS, "exact_match", by="topc")
 
 
 def test_numbers_in_json_keep_their_spelling(tmp_path):
@@ -204,13 +204,13 @@ def test_numbers_in_json_keep_their_spelling(tmp_path):
         '{"prediction": 1.10, "gold": "1.1"}\n'
         '{"prediction": true, "gold": ["true"]}\n'
     )
-    result = karat.score(file, "em", output=tmp_path / "out.jsonl")
+    result = karat.score(file, "exact_match", output=tmp_path / "out.jsonl")
     assert result.table["exact_match"].to_pylist() == [1.0, 0.0, 1.0]
     assert (tmp_path / "out.jsonl").read_text().splitlines()[0].startswith('{"prediction":1e3,"gold":"1e3"')
 
 
 def test_no_rows_have_no_value():
-    value = karat.score({"prediction": [], "reference": []}, "em").values["exact_match"]
+    value = karat.score({"prediction": [], "reference": []}, "exact_match").values["exact_match"]
     assert (value.value, value.low, value.n, value.scored) == (None, None, 0, 0)
 
 
@@ -223,14 +223,14 @@ def test_a_result_shows_itself():
 
 def test_null_and_texts_like_its_label_are_groups_of_their_own():
     rows = {"prediction": ["a", "a", "b", "b"], "reference": ["a"] * 4, "g": [None, "(null)", "(null)", "'(null)'"]}
-    groups = karat.score(rows, "em", by="g").groups["em"]
+    groups = karat.score(rows, "exact_match", by="g").groups["exact_match"]
     assert {label: value.n for label, value in groups.items()} == {"(null)": 1, "'(null)'": 2, "''(null)''": 1}
 
 
 def test_a_row_whose_cluster_is_null_is_one_of_its_own():
     rows = {"prediction": ["a", "b"] * 20, "reference": ["a"] * 40, "doc": pa.nulls(40, pa.string())}
-    alone = karat.score(rows | {"doc": [str(n) for n in range(40)]}, "em", cluster="doc").values["em"]
-    assert karat.score(rows, "em", cluster="doc").values["em"] == alone
+    alone = karat.score(rows | {"doc": [str(n) for n in range(40)]}, "exact_match", cluster="doc").values["exact_match"]
+    assert karat.score(rows, "exact_match", cluster="doc").values["exact_match"] == alone
 
 
 def test_an_interval_with_one_end_shows_itself():
@@ -249,8 +249,8 @@ def test_groups_and_clusters_of_lists_are_refused_and_numbers_in_json_are_fine(t
         karat.score(ROWS, "token_f1", by="gold")
     file = tmp_path / "a.jsonl"
     file.write_text('{"prediction": 1, "gold": "1", "g": 1}\n{"prediction": 2, "gold": "1", "g": "x"}\n')
-    result = karat.score(file, "em", by="prediction", cluster="g")
-    assert {label: value.value for label, value in result.groups["em"].items()} == {"1": 1.0, "2": 0.0}
+    result = karat.score(file, "exact_match", by="prediction", cluster="g")
+    assert {label: value.value for label, value in result.groups["exact_match"].items()} == {"1": 1.0, "2": 0.0}
 
 
 def test_wrong_settings_of_the_run_leave_what_stands_under_output(tmp_path):
@@ -258,19 +258,19 @@ def test_wrong_settings_of_the_run_leave_what_stands_under_output(tmp_path):
     out.write_text("mine")
     for wrong in ({"confidence": 2}, {"seed": -1}):
         with pytest.raises(SpecError):
-            karat.score(ROWS, "em", output=out, **wrong)
+            karat.score(ROWS, "exact_match", output=out, **wrong)
     assert out.read_text() == "mine"
     with pytest.raises(DataError, match="is an input file"):
-        karat.score(out, "em", output=out)
+        karat.score(out, "exact_match", output=out)
 
 
 def test_lists_that_csv_made_text_are_read_as_lists_unless_the_path_says_text(tmp_path):
     out = tmp_path / "scored.csv"
-    karat.score(ROWS, "em", output=out)
-    assert karat.score(out, "em").values["em"].value == 0.25
-    assert karat.score(out, "em", map={"reference": "gold"}).mapping["reference"] == "gold[*]"
-    as_text = karat.score(out, "em", map={"reference": "gold::text"})
-    assert (as_text.values["em"].value, as_text.values["em"].scored) == (0.0, 5)
+    karat.score(ROWS, "exact_match", output=out)
+    assert karat.score(out, "exact_match").values["exact_match"].value == 0.25
+    assert karat.score(out, "exact_match", map={"reference": "gold"}).mapping["reference"] == "gold[*]"
+    as_text = karat.score(out, "exact_match", map={"reference": "gold::text"})
+    assert (as_text.values["exact_match"].value, as_text.values["exact_match"].scored) == (0.0, 5)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_one_json_cell_in_text_is_warned_of_once(cell, rows):
     with pytest.warns(
         UserWarning, match=r"'reference' .reference. looks like JSON (list|object)s but is text"
     ) as found:
-        karat.score(table, "em")
+        karat.score(table, "exact_match")
     assert len(found) == 1
     karat.score(table, ["valid_json", "json_match"])  # which read JSON: filterwarnings=error
 
@@ -299,7 +299,7 @@ def test_objects_where_text_is_expected_name_file_row_column_and_remedy(tmp_path
     rows = (f'{{"prediction": {each}, "reference": "a"}}' for each in ('"a"', cell))
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
     with pytest.raises(RowError, match=r"a.jsonl, row 2, column .prediction.: expected text.*" + message):
-        karat.score(tmp_path / "a.jsonl", "em")
+        karat.score(tmp_path / "a.jsonl", "exact_match")
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_objects_where_text_is_expected_name_file_row_column_and_remedy(tmp_path
 @pytest.mark.parametrize("role", ["prediction", "reference"])
 def test_nested_columns_of_frames_say_what_to_do(role, value, message):
     with pytest.raises(ColumnError, match=f"column '{role}.*'.*{message.format(role=role)}"):
-        karat.score([{"prediction": "x", "reference": "x"} | {role: value}], "em")
+        karat.score([{"prediction": "x", "reference": "x"} | {role: value}], "exact_match")
 
 
 def test_what_reading_counted_is_reported_for_chosen_rows_too(tmp_path):
@@ -325,14 +325,18 @@ def test_what_reading_counted_is_reported_for_chosen_rows_too(tmp_path):
 
 
 def test_two_lists_are_told_to_be_columns():
-    for golds in (["a"], ["a", "b"], "em"):
+    for golds in (["a"], ["a", "b"], "exact_match"):
         with pytest.raises(DataError, match=r"found list of texts: two lists are columns, \{'prediction': predictions"):
             karat.score(["a", "b"], golds)
 
 
 def test_a_result_is_a_mapping_of_its_values():
-    result = karat.score({"prediction": ["a", "b"], "reference": ["a", "a"]}, ["em", "contains"])
-    assert (list(result), len(result), result["em"]) == (["exact_match", "contains"], 2, result.values["exact_match"])
+    result = karat.score({"prediction": ["a", "b"], "reference": ["a", "a"]}, ["exact_match", "contains"])
+    assert (list(result), len(result), result["exact_match"]) == (
+        ["exact_match", "contains"],
+        2,
+        result.values["exact_match"],
+    )
     assert "contains" in result
     with pytest.raises(KeyError, match="contains"):
         result["contain"]

@@ -17,7 +17,7 @@ from karat.viewer.rows.fields import Condition, Field, Order
 from karat.viewer.rows.filters import filter_rows, sort_rows
 from karat.viewer.rows.table import match_rows
 
-METRICS = ["em", "token_f1", "label_f(labels=['a','b','c'])", "bleu", "cer"]
+METRICS = ["exact_match", "token_f1", "label_f(labels=['a','b','c'])", "bleu", "cer"]
 VALUES, CODES = ["a", "b", "a", "c d", "b", "a"], [0, 1, 2, 3, 4, 5, None, 0, 2, 1]
 
 
@@ -50,10 +50,11 @@ def test_figures_groups_and_clusters(both):
 def test_joins_and_repeats(both):
     answers = pa.table({"k": encoded(["a", "b", "a"], [1, 2]), "prediction": ["x", "y"]})
     gold = pa.table({"k": encoded(["b", "a", "b"], [2, 1]), "reference": ["x", "y"]})
-    assert karat.score(answers, "em", gold=gold, on="k").values["exact_match"].value == 1
+    assert karat.score(answers, "exact_match", gold=gold, on="k").values["exact_match"].value == 1
     one, plain = (
         karat.score(
-            {"question": each["label"], "prediction": each["prediction"], "gold": ["a"] * len(each)}, "majority(em)"
+            {"question": each["label"], "prediction": each["prediction"], "gold": ["a"] * len(each)},
+            "majority(exact_match)",
         )
         for each in (table.drop_null() for table in both)
     )
@@ -61,7 +62,7 @@ def test_joins_and_repeats(both):
 
 
 def test_pandas(both):
-    one, plain = (karat.score(each, "em").to_pandas() for each in both)
+    one, plain = (karat.score(each, "exact_match").to_pandas() for each in both)
     assert one.astype(object).where(one.notna(), None).equals(plain.astype(object).where(plain.notna(), None))
     again = karat.score(one.drop(columns=["exact_match", "reason"]), METRICS, by="topic")
     assert again.values == karat.score(both[1], METRICS, by="topic").values
@@ -71,7 +72,7 @@ def test_pandas(both):
 def test_files(both, tmp_path, ending):
     texts = []
     for at, each in enumerate(both):
-        result = karat.score(each, "em", output=tmp_path / f"{at}.{ending}")
+        result = karat.score(each, "exact_match", output=tmp_path / f"{at}.{ending}")
         texts.append([[str(cell) for cell in column] for column in result.table.columns])
     assert texts[0] == texts[1]
 

@@ -88,18 +88,18 @@ def test_nothing_is_gathered_without_need():
     listed = {"id": [1, 1], "prediction": [["a", "b"], ["a"]], "gold": ["a", "a"]}
     assert karat.score(listed, "pass_at").gathered == ""
     assert karat.score({"id": [1, 2], "prediction": ["a", "b"], "gold": ["a", "a"]}, "pass_at").n == 2
-    assert karat.score({"id": [1, 1], "prediction": ["a", "b"], "gold": ["a", "a"]}, "em").n == 2
+    assert karat.score({"id": [1, 1], "prediction": ["a", "b"], "gold": ["a", "a"]}, "exact_match").n == 2
 
 
 def test_other_metrics_beside_say_which_answer_counts():
     with pytest.raises(ColumnError, match=r"several a row\. Which of them counts"):
-        karat.score(ROWS, ["pass_at", "em"])
-    assert karat.score(ROWS, ["pass_at", "em(samples=mean)"]).n == 2
+        karat.score(ROWS, ["pass_at", "exact_match"])
+    assert karat.score(ROWS, ["pass_at", "exact_match(samples=mean)"]).n == 2
 
 
 def test_runs_are_compared_by_question(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
-    specs = ["pass_at@4", "majority", "mean_of(em)", "intraclass_correlation"]
+    specs = ["pass_at@4", "majority", "mean_of(exact_match)", "intraclass_correlation"]
     for name, right in (("weak", 0.6), ("strong", 0.9)):
         karat.score(samples(name, right), specs, run=name, by="topic")
     compared = karat.compare("weak", "strong", by="topic")

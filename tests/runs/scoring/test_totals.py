@@ -20,7 +20,7 @@ from karat.runs.scoring.plan import plan_run
 from karat.runs.scoring.totals.totals import CHECKSUM, FORMAT, HEAD, Totals
 from karat.stats.inference import Inference
 
-METRICS = ["em", "f1", "bleu", "ndcg@3"]
+METRICS = ["exact_match", "token_f1", "bleu", "ndcg@3"]
 ROWS = 20_000  # more than are kept apart
 
 
@@ -111,7 +111,7 @@ def test_a_score_is_the_same_bits_in_batches_of_any_size(table, how):
     assert parts.groups == whole.groups
 
 
-def small(metrics="em", topics=range(4), first=0, **how):
+def small(metrics="exact_match", topics=range(4), first=0, **how):
     rows = [{"prediction": "a", "reference": "a", "topic": f"t{at}"} for at in topics]
     plan = plan_run(Selection(rows, **how), metrics, Inference())
     totals = Totals(plan)
@@ -132,7 +132,7 @@ def small(metrics="em", topics=range(4), first=0, **how):
         (small().to_bytes()[:30], "damaged"),
         (HEAD + FORMAT + blake2b(b"", digest_size=CHECKSUM).digest(), "damaged"),
         (small().to_bytes().replace(HEAD + FORMAT, HEAD + b"9\n"), "of format b'9"),
-        (small("f1").to_bytes(), r"metrics \[\['exact_match', .* found them with \[\['token_f1'"),
+        (small("token_f1").to_bytes(), r"metrics \[\['exact_match', .* found them with \[\['token_f1'"),
         (small(by="topic").to_bytes(), "by None expected, found them with 'topic'"),
     ],
     ids=["other file", "empty", "cut", "cut short", "nothing", "format", "metrics", "groups"],

@@ -248,7 +248,7 @@ def _joins(piece):
     return True
 
 
-def scored(rows, metric="em", **settings):
+def scored(rows, metric="exact_match", **settings):
     return karat.score(rows, metric, **settings)
 
 

@@ -37,7 +37,7 @@ TABLE = pa.table(
         "vote": [1.0 if row % 9 == 0 else None for row in range(N)],
     }
 )
-METRICS = ["em", "bleu"]
+METRICS = ["exact_match", "bleu"]
 pytestmark = pytest.mark.usefixtures("folder")
 
 
@@ -186,11 +186,11 @@ def test_files_that_are_missing_or_new_are_named(tmp_path, monkeypatch):
     assert (folder / "rows" / "part-000003.parquet").exists()
     shutil.copy(folder / "rows" / "part-000000.parquet", folder / "rows" / "part-000009.parquet")
     with pytest.raises(DataError, match=r"part-000009.parquet is not of this run: its manifest does not name it"):
-        open_run("a").scores("em")
+        open_run("a").scores("exact_match")
     (folder / "rows" / "part-000009.parquet").unlink()
     (folder / "rows" / "part-000001.parquet").unlink()
     with pytest.raises(DataError, match=r"part-000001.parquet is missing"):
-        open_run("a").scores("em")
+        open_run("a").scores("exact_match")
 
 
 def test_a_file_is_read_for_its_checksum_once_a_process(monkeypatch):

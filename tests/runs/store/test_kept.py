@@ -21,8 +21,8 @@ def states():
 
 
 def test_runs_are_listed_in_every_state(runs):
-    karat.score({"prediction": ["a", "b"], "gold": ["a", "a"]}, "em", run="done")
-    karat.score({"prediction": ["a"], "gold": ["a"]}, "em", run="broken")
+    karat.score({"prediction": ["a", "b"], "gold": ["a", "a"]}, "exact_match", run="done")
+    karat.score({"prediction": ["a"], "gold": ["a"]}, "exact_match", run="broken")
     Path(runs, "broken", "values.json").write_text("{")
     Path(runs, ".asking.answers").mkdir()
     with open_partial(Manifest("begun", "2020-01-01", (), {}), resume=False):

@@ -45,7 +45,7 @@ def slow(question: karat.kinds.Text) -> karat.kinds.Score:
 
 rows = pq.read_table("rows.parquet").to_reader(max_chunksize=200 if last else 20)
 print("ready", flush=True)
-karat.score(rows, ["em", "f1", "bleu", slow], by="topic", cluster="topic", run=name, resume=resume)
+karat.score(rows, ["exact_match", "token_f1", "bleu", slow], by="topic", cluster="topic", run=name, resume=resume)
 print("done", len(steps), flush=True)
 """
 

@@ -65,4 +65,4 @@ def test_a_run_goes_on_at_the_same_address_and_keeps_no_key(folder):
 
 
 def test_a_run_without_models_has_no_endpoints():
-    assert "endpoints" not in karat.score(TABLE, "em", run="a").run.manifest.settings
+    assert "endpoints" not in karat.score(TABLE, "exact_match", run="a").run.manifest.settings

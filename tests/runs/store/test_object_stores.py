@@ -79,7 +79,7 @@ def score_beside(rows, monkeypatch, tmp_path, **settings):
 @pytest.mark.parametrize("engine", [None, "processes"])
 def test_a_run_has_the_files_of_one_on_a_disk_and_nothing_else(rows, s3, tmp_path, monkeypatch, engine):
     data = pq.read_table(rows).to_reader(max_chunksize=7) if engine is None else rows
-    settings = {"metrics": ["em", "bleu"], "run": "a", "engine": engine}
+    settings = {"metrics": ["exact_match", "bleu"], "run": "a", "engine": engine}
     run = karat.score(data, **settings).run
     data = pq.read_table(rows).to_reader(max_chunksize=7) if engine is None else rows
     files = stored(s3)
@@ -88,7 +88,7 @@ def test_a_run_has_the_files_of_one_on_a_disk_and_nothing_else(rows, s3, tmp_pat
     assert run.path == f"{STORE}/a"
     assert run.statistics("bleu").shape[0] == TASKS * ROWS
     with pytest.raises(DataError, match=r"run a exists already, in s3://lake/runs/a: choose another name"):
-        karat.score(rows, "em", run="a")
+        karat.score(rows, "exact_match", run="a")
 
 
 def test_predictions_that_tasks_share_are_ordered_in_the_store(rows, s3, tmp_path, monkeypatch):
@@ -99,7 +99,7 @@ def test_predictions_that_tasks_share_are_ordered_in_the_store(rows, s3, tmp_pat
     pq.write_table(table.select(["id", "gold"]), tmp_path / "gold.parquet", row_group_size=ROWS)
     answers = table.select(["id", "prediction"]).take(order)
     write(answers.to_batches(ROWS), answers.schema, "s3://lake/answers.parquet")
-    settings = {"metrics": ["em", "bleu"], "gold": tmp_path / "gold.parquet", "on": "id", "run": "a"}
+    settings = {"metrics": ["exact_match", "bleu"], "gold": tmp_path / "gold.parquet", "on": "id", "run": "a"}
     s3.requests.clear()
     karat.score("s3://lake/answers.parquet", engine="threads", **settings)
     assert any("predictions/part-" in path for method, path, _ in s3.requests if method == "PUT")
@@ -115,7 +115,7 @@ def run_karat(*words):
 def test_commands_find_runs_in_a_store_by_name(rows, s3, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(parts_module, "TASK_ROWS", TASKS * ROWS // 2)
-    for name, metrics in {"a": ["em", "bleu"], "b": ["em", "bleu", "f1"]}.items():
+    for name, metrics in {"a": ["exact_match", "bleu"], "b": ["exact_match", "bleu", "token_f1"]}.items():
         karat.score(rows, metrics, run=name, engine="threads")
     assert [run.name for run in list_runs()] == ["a", "b"] == run_names()
     assert "a" in run_karat("runs")
@@ -143,12 +143,12 @@ def test_commands_find_runs_in_a_store_by_name(rows, s3, tmp_path, monkeypatch):
 def test_other_addresses_are_refused_before_anything_is_scored(rows, monkeypatch, address, message):
     monkeypatch.setenv("KARAT_RUNS", address)
     with pytest.raises(DataError, match=message):
-        karat.score(rows, "em", run="a")
+        karat.score(rows, "exact_match", run="a")
 
 
 def test_an_experiment_says_that_its_answers_need_a_disk(rows):
     with pytest.raises(DataError, match="KARAT_RUNS is s3://lake/runs, and an experiment stores each answer"):
-        karat.experiment(rows, lambda prediction: prediction, "em", run="a")
+        karat.experiment(rows, lambda prediction: prediction, "exact_match", run="a")
 
 
 DRIVER = """
@@ -190,7 +190,7 @@ def progress(done, total):
 
 def score():
     data, engine = (path, Dies()) if kind == "parts" else (pq.read_table(path).to_reader(max_chunksize=15), None)
-    karat.score(data, ["em", "bleu", first], run="a", engine=engine, resume=True, progress=progress)
+    karat.score(data, ["exact_match", "bleu", first], run="a", engine=engine, resume=True, progress=progress)
 
 score()
 sys.stdout = sys.stderr
@@ -213,10 +213,10 @@ def test_a_killed_driver_goes_on_and_scores_nothing_twice_that_was_complete(rows
     assert (run_names(), unfinished_runs()) == ([], ["a"])
     for name in ("a", f"{STORE}/a"):
         run = open_run(name)
-        assert len(run.scores("em")) == run.manifest.n > 0
+        assert len(run.scores("exact_match")) == run.manifest.n > 0
         assert run.state in {"running", "stopped"}  # its lease has not expired yet, or it has
     with pytest.raises(DataError, match="run a was not finished: continue it with --resume"):
-        karat.score(rows, "em", run="a", engine="threads" if kind == "parts" else None)
+        karat.score(rows, "exact_match", run="a", engine="threads" if kind == "parts" else None)
     scored, code = drive(rows, kind)
     assert code == 0
     if kind == "parts":
@@ -246,14 +246,14 @@ class Stops:
 
 def test_other_files_are_refused_by_name(rows):
     with pytest.raises(KeyboardInterrupt):
-        karat.score(rows, ["em", "bleu"], run="a", engine=Stops())
+        karat.score(rows, ["exact_match", "bleu"], run="a", engine=Stops())
     os.utime(rows)
     with pytest.raises(DataError, match=r"run a: .*rows\.parquet has changed since; resume with the same files"):
-        karat.score(rows, ["em", "bleu"], run="a", engine="threads", resume=True)
+        karat.score(rows, ["exact_match", "bleu"], run="a", engine="threads", resume=True)
 
 
 def test_passing_faults_leave_no_trace_and_others_a_run_that_goes_on(rows, s3, tmp_path, monkeypatch):
-    settings = {"metrics": ["em", "bleu"], "run": "a", "engine": "threads"}
+    settings = {"metrics": ["exact_match", "bleu"], "run": "a", "engine": "threads"}
     s3.match, s3.faults = "part-", [500, None, "slow", 503, None, None, "reset"]
     karat.score(rows, **settings)
     assert not s3.faults
@@ -312,7 +312,7 @@ def test_of_two_writers_at_most_one_goes_on(s3, rows, monkeypatch):
     first.start()
     time.sleep(0.5)
     with pytest.raises(DataError, match=rf"run a is being written by another process \({os.getpid()} on "):
-        karat.score(rows, "em", run="a")
+        karat.score(rows, "exact_match", run="a")
     first.join()
     assert found == ["held"]
     assert stored(s3) == {}
@@ -331,17 +331,17 @@ def test_a_writer_that_was_taken_for_killed_does_not_finish(s3, rows):
 def test_rows_behind_a_part_that_is_gone_are_scored_again(rows, s3, monkeypatch):
     for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE", "MOST_BYTES"):  # a part a batch
         monkeypatch.setattr(tail, name, 0.0)
-    whole = karat.score(pq.read_table(rows), "em", run="whole").run
+    whole = karat.score(pq.read_table(rows), "exact_match", run="whole").run
 
     def stop(done, _):
         if done > 60:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        karat.score(pq.read_table(rows).to_reader(max_chunksize=30), "em", run="a", progress=stop)
+        karat.score(pq.read_table(rows).to_reader(max_chunksize=30), "exact_match", run="a", progress=stop)
     assert PartsFolder(f"{STORE}/a").count_rows() > 30
     s3.client.delete_object(Bucket="lake", Key="runs/.a.partial/states/part-000001")
     assert 0 < PartsFolder(f"{STORE}/a").count_rows() <= 30
-    run = karat.score(pq.read_table(rows).to_reader(max_chunksize=30), "em", run="a", resume=True).run
+    run = karat.score(pq.read_table(rows).to_reader(max_chunksize=30), "exact_match", run="a", resume=True).run
     assert run.values == whole.values
     assert run.read(run.schema.names).equals(whole.read(whole.schema.names))

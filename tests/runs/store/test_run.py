@@ -98,14 +98,14 @@ def test_scores_and_statistics_are_those_of_the_rows_and_add_up_to_the_values():
         expected = result.table[spec].to_numpy()
         np.testing.assert_array_equal(run.scores(spec), expected)
         assert np.isnan(run.statistics(spec)).all(axis=1).tolist() == np.isnan(expected).tolist()
-    np.testing.assert_array_equal(run.statistics("em")[:, 0], run.scores("exact_match"))
+    np.testing.assert_array_equal(run.statistics("exact_match")[:, 0], run.scores("exact_match"))
     total = np.nansum(run.statistics("bleu"), axis=0)
     assert parse("bleu").finish(total) == pytest.approx(result.values["bleu"].value, rel=1e-12)
 
 
 def test_the_manifest_says_what_was_scored_and_how(folder):
     options = {"where": "id < 50", "limit": 40, "cluster": "topic", "confidence": 0.9, "seed": 3}
-    karat.score(TABLE, ["f1", "bleu"], run="a", **options)
+    karat.score(TABLE, ["token_f1", "bleu"], run="a", **options)
     said = open_run("a").manifest
     assert [each.signature for each in said.metrics] == [parse("token_f1").signature, parse("bleu").signature]
     assert [each.counts for each in said.metrics] == [False, True]
@@ -114,28 +114,30 @@ def test_the_manifest_says_what_was_scored_and_how(folder):
     assert (said.n, said.sources, said.models) == (40, {"data": "Table"}, None)
     assert said.versions["karat"] == karat.__version__
     assert {"numpy", "pyarrow", "python"} <= said.versions.keys()
-    same = karat.score(TABLE.slice(0, 40), ["f1"], run="b").run.manifest
+    same = karat.score(TABLE.slice(0, 40), ["token_f1"], run="b").run.manifest
     assert same.digests.items() <= said.digests.items()
     assert said.digests.keys() == {"prediction", "reference", "column id", "column topic"}
-    other = karat.score(TABLE.slice(0, 40).set_column(2, "prediction", [["x"] * 40]), ["f1"], run="c").run.manifest
+    other = karat.score(
+        TABLE.slice(0, 40).set_column(2, "prediction", [["x"] * 40]), ["token_f1"], run="c"
+    ).run.manifest
     assert other.digests["reference"] == said.digests["reference"]
     assert other.digests["prediction"] != said.digests["prediction"]
 
 
 def test_a_score_column_whose_name_was_taken_is_found():
     rows = [{"prediction": "a", "reference": "a", "exact_match": 7.0}]
-    run = karat.score(rows, "em", run="a").run
-    assert run.manifest.metric("em").column == "exact_match_2"
-    assert run.scores("em").tolist() == [1.0]
+    run = karat.score(rows, "exact_match", run="a").run
+    assert run.manifest.metric("exact_match").column == "exact_match_2"
+    assert run.scores("exact_match").tolist() == [1.0]
 
 
 def test_names_are_never_written_over_and_never_leave_the_folder(folder):
-    karat.score(TABLE, "em", run="a")
+    karat.score(TABLE, "exact_match", run="a")
     with pytest.raises(DataError, match=r"run a exists already.*--run OTHER.*`karat runs remove a`"):
-        karat.score(TABLE, "em", run="a")
+        karat.score(TABLE, "exact_match", run="a")
     for name in ("../a", "a/b", ".a", "", "a.", "/etc", "a\nb"):
         with pytest.raises(SpecError, match="a name of letters"):
-            karat.score(TABLE, "em", run=name)
+            karat.score(TABLE, "exact_match", run=name)
         with pytest.raises(SpecError, match="a name of letters"):
             remove_run(name)
     assert run_names() == ["a"]
@@ -145,12 +147,12 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "file" / "runs"))
     with pytest.raises(DataError, match=r"no run can be stored in .*KARAT_RUNS"):
-        karat.score(TABLE, "em", run="a")
+        karat.score(TABLE, "exact_match", run="a")
 
 
 def test_runs_are_listed_and_removed(folder):
     for name in ("b", "a"):
-        karat.score(TABLE, "em", run=name)
+        karat.score(TABLE, "exact_match", run=name)
     stop("c")
     assert {run.name: run.state for run in list_runs()} == {"a": "finished", "b": "finished", "c": "stopped"}
     assert unfinished_runs() == ["c"]
@@ -168,11 +170,11 @@ def test_runs_are_listed_and_removed(folder):
 
 
 def test_what_a_process_left_that_was_killed_just_before_its_end_goes(folder):
-    karat.score(TABLE, "em", run="a")
+    karat.score(TABLE, "exact_match", run="a")
     (folder / ".a.partial" / "parts").mkdir(parents=True)
     (folder / ".a.lock").write_text("1")
     with pytest.raises(DataError, match="run a exists already"):
-        karat.score(TABLE, "em", run="a", resume=True)
+        karat.score(TABLE, "exact_match", run="a", resume=True)
     assert [path.name for path in folder.iterdir()] == ["a"]
     (folder / "a").rename(folder / ".a.removed")
     remove_run("a")
@@ -205,7 +207,7 @@ def test_a_run_that_goes_on_gives_what_an_undisturbed_one_gives(rows, options):
 def test_a_run_stopped_before_its_first_part_leaves_nothing_and_resume_begins_it(folder):
     stop(at=0)
     assert list(folder.iterdir()) == []
-    assert karat.score(TABLE, "em", run="a", resume=True).n == N
+    assert karat.score(TABLE, "exact_match", run="a", resume=True).n == N
 
 
 def test_what_is_not_finished_is_not_begun_anew():
@@ -213,9 +215,9 @@ def test_what_is_not_finished_is_not_begun_anew():
     with pytest.raises(
         DataError, match="not finished: continue it with --resume, or start again after `karat runs remove a`"
     ):
-        karat.score(TABLE, "em", run="a")
+        karat.score(TABLE, "exact_match", run="a")
     with pytest.raises(SpecError, match="run='NAME'"):
-        karat.score(TABLE, "em", resume=True)
+        karat.score(TABLE, "exact_match", resume=True)
 
 
 CHANGES = [
@@ -331,10 +333,10 @@ def test_two_processes_never_write_the_same_run(folder):
     ) as other:
         assert other.stdout.readline() == "held\n"
         with pytest.raises(DataError, match=rf"run a is being written by another process \({other.pid}\)"):
-            karat.score(TABLE, "em", run="a")
+            karat.score(TABLE, "exact_match", run="a")
         other.kill()  # its lock file stays, its lock does not
     assert (folder / ".a.lock").exists()
-    assert karat.score(TABLE, "em", run="a").run.name == "a"
+    assert karat.score(TABLE, "exact_match", run="a").run.name == "a"
     assert [path.name for path in folder.iterdir()] == ["a"]
 
 
@@ -362,7 +364,7 @@ def test_runs_have_the_permissions_that_the_umask_gives(folder, mask):
     ],
 )
 def test_a_manifest_that_cannot_be_read_says_so(folder, change, message):
-    karat.score(TABLE, "em", run="a")
+    karat.score(TABLE, "exact_match", run="a")
     path = folder / "a" / "manifest.json"
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
     with pytest.raises(DataError, match=message):
@@ -394,4 +396,4 @@ def test_files_without_scores_or_with_two_columns_for_them_are_refused(tmp_path)
         open_scored(tmp_path / "two.parquet")
     pq.write_table(pa.table({"exact_match": ["x"]}), tmp_path / "text.parquet")
     with pytest.raises(DataError, match="row 1, column 'exact_match': expected a number, yes or no, found 'x'"):
-        open_scored(tmp_path / "text.parquet").scores("em")
+        open_scored(tmp_path / "text.parquet").scores("exact_match")

@@ -37,7 +37,7 @@ def test_rows_that_are_on_the_disk_are_not_written_again_until_the_part_ends(fol
     assert [pq.read_metadata(file).num_rows for file in written] == [7] * 5
     assert len(list((folder / ".a.partial" / "states").iterdir())) == 1
     part = open_run("a")
-    assert part.manifest.n == len(part.scores("em")) == len(part.statistics("bleu")) == 35
+    assert part.manifest.n == len(part.scores("exact_match")) == len(part.statistics("bleu")) == 35
     karat.score(TABLE.to_reader(max_chunksize=9), METRICS, run="a", resume=True)
     whole, resumed = karat.score(TABLE, METRICS, run="whole").run, open_run("a")
     assert resumed.values == whole.values

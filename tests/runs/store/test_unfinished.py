@@ -56,10 +56,10 @@ def test_the_rows_of_a_run_that_is_not_finished_are_read_and_compared(tmp_path, 
     for spec in METRICS:
         np.testing.assert_array_equal(run.statistics(spec), whole.statistics(spec)[:n])
     assert run.read(whole.schema.names[:4]).equals(whole.read(whole.schema.names[:4]).slice(0, n))
-    value = value_of(run, "em")
-    assert (value.n, value.scored) == (N, np.isfinite(run.scores("em")).sum())
+    value = value_of(run, "exact_match")
+    assert (value.n, value.scored) == (N, np.isfinite(run.scores("exact_match")).sum())
     assert value.worst <= value.value < value.best
-    compared = karat.compare(run, whole, metrics="em", common=True)
+    compared = karat.compare(run, whole, metrics="exact_match", common=True)
     assert run.note in compared.notes
     assert compared.n == n
 

@@ -20,7 +20,7 @@ def found(folder):
     return [[(str(x.data.path), x.specs, x.gold and str(x.gold.path), x.on) for x in group] for group in groups]
 
 
-ANSWERS = ("exact_match", "token_f1")
+ANSWERS = ("em", "f1")
 RANKED = ("ndcg@10", "recall@10")
 SYSTEM = [{"id": 1, "question": "q", "prediction": "a"}, {"id": 2, "question": "r", "prediction": "b"}]
 GOLD = [{"id": 1, "gold": "a"}, {"id": 2, "gold": "x"}]

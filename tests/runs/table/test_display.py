@@ -46,12 +46,12 @@ def test_texts_of_others_stay_texts():
 
 def test_a_row_has_its_exact_numbers_and_its_place_on_the_plot():
     rows = (
-        Row(("f1", Cell("0.33", "0.2 to ?")), "better", False, 1 / 3, 0.2, None),
-        Row(("em", "0.40"), "value", False, 0.4, 0.3, 0.4),
+        Row(("token_f1", Cell("0.33", "0.2 to ?")), "better", False, 1 / 3, 0.2, None),
+        Row(("exact_match", "0.40"), "value", False, 0.4, 0.3, 0.4),
     )
     columns = (Column("metric", name=True), Column("value", "95 % interval"))
     with pytest.raises(ValueError, match="zip"):
-        html_table(Table(columns, (Row(("f1",)),)), "Differences")
+        html_table(Table(columns, (Row(("token_f1",)),)), "Differences")
     page = Markup(html_table(Table(columns, rows, difference=True), "Differences"))
     row = next(attributes for tag, attributes in page.tags if tag == "tr" and attributes)
     assert row == {"class": "better", "data-value": repr(1 / 3), "data-low": "0.2"}
@@ -62,7 +62,7 @@ def test_a_row_has_its_exact_numbers_and_its_place_on_the_plot():
 
 def test_a_notebook_shows_slices_mapping_bounds_and_reasons():
     rows = {"answer": ["a", "b", None, "b"], "gold": ["a"] * 4, "topic": ["x", "x", "y", HOSTILE[:-2]]}
-    result = karat.score(rows, ["em", "token_f1"], by="topic")
+    result = karat.score(rows, ["exact_match", "token_f1"], by="topic")
     page = Markup(result._repr_html_())
     for text in (
         "token_f1",
@@ -87,11 +87,11 @@ def length(prediction: karat.kinds.Text) -> karat.kinds.Score:
 def systems():
     rows = {"id": range(40), "question": ["?"] * 40, "gold": ["yes"] * 40, "half": ["one", "two"] * 20}
     answers = (["no"] * 30 + ["yes"] * 10, ["yes"] * 36 + ["no"] * 4)
-    return [karat.score({**rows, "prediction": each}, ["em", length]) for each in answers]
+    return [karat.score({**rows, "prediction": each}, ["exact_match", length]) for each in answers]
 
 
 def test_a_notebook_shows_a_comparison_with_its_figures():
-    compared = karat.compare(*systems(), by="half", metrics="em")
+    compared = karat.compare(*systems(), by="half", metrics="exact_match")
     page = Markup(compared._repr_html_())
     rows = [attributes for tag, attributes in page.tags if tag == "tr" and "data-value" in attributes]
     assert [float(row["data-value"]) for row in rows] == [each.comparison.difference for each in compared.findings]
@@ -116,7 +116,7 @@ def test_plots_have_a_line_for_each_finding():
 
     first, second = systems()
     compared = karat.compare(first, second, by="half")
-    ax = compared.plot("em")
+    ax = compared.plot("exact_match")
     assert [text.get_text().strip() for text in ax.get_yticklabels()] == ["exact_match", "one", "two"]
     drawn = [line.get_xdata()[0] for line in ax.lines if line.get_marker() in {"^", "v", "o"}]
     assert drawn == [100 * each.comparison.difference for each in compared.findings if each.metric == "exact_match"]
@@ -126,7 +126,7 @@ def test_plots_have_a_line_for_each_finding():
     _, own = plt.subplots()
     assert first.plot("exact_match", ax=own) is own
     assert own.get_xlabel() == "points, 95 % interval"
-    assert own.lines[-1].get_xdata()[0] == 100 * first.values["em"].value
+    assert own.lines[-1].get_xdata()[0] == 100 * first.values["exact_match"].value
     assert [(table.factor, table.columns[1].heading) for table in first.tables()] == [(100, "points"), (1, "value")]
     plt.close("all")
 
@@ -134,7 +134,7 @@ def test_plots_have_a_line_for_each_finding():
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingExtra, match=r"Result.plot needs matplotlib: pip install 'karat\[plot\]'"):
-        systems()[0].plot("em")
+        systems()[0].plot("exact_match")
 
 
 def test_a_plot_names_metrics_in_any_spelling_and_those_that_are_not_registered():
@@ -143,8 +143,8 @@ def test_a_plot_names_metrics_in_any_spelling_and_those_that_are_not_registered(
         """1 for each answer."""
         return [1.0] * len(prediction)
 
-    result = karat.score([{"prediction": "a", "gold": "a"}], ["em", "f1", own_length])
-    rows = [row for table in result.tables(["f1", "own_length"]) for row in table.rows]
+    result = karat.score([{"prediction": "a", "gold": "a"}], ["exact_match", "token_f1", own_length])
+    rows = [row for table in result.tables(["token_f1", "own_length"]) for row in table.rows]
     assert [row.cells[0] for row in rows] == ["token_f1", "own_length"]
     with pytest.raises(
         karat.errors.SpecError, match=r"rouge_l was not scored; there are: exact_match, own_length, token_f1"

@@ -31,7 +31,7 @@ def score(right, wrong="no", **more):
         "gold": ["yes"] * N,
         "prediction": ["yes" if ok else wrong for ok in right],
     }
-    return karat.score(rows, ["em", "f1"], by="topic", **more)
+    return karat.score(rows, ["exact_match", "token_f1"], by="topic", **more)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_a_comment_names_the_age_of_the_first_system_and_what_is_worse(tmp_path,
         manifest.write_text(
             json.dumps(seal(json.loads(manifest.read_text()) | {"created": f"2026-11-0{day}T08:30:00+00:00"}))
         )
-    text = read(karat.compare("branch", "main", metrics="em"), tmp_path / "out.md")
+    text = read(karat.compare("branch", "main", metrics="exact_match"), tmp_path / "out.md")
     assert text.startswith("### ▼ main against branch: worse in 1 of 1 test\n")
     assert "| exact\\_match | **0.8000** | 0.3333 | −0.4667 |" in text
     assert "branch was scored on 2026-11-01 at 08:30 UTC, 4 days before main." in text
@@ -102,7 +102,7 @@ def test_a_comment_stays_below_the_longest_that_there_may_be():
 
 def test_a_latex_table_marks_what_is_shown_and_what_is_not():
     rows = (
-        Row(("f1", "0.10", Cell("0.90", strong=True), Cell("+0.80", "0.70 to 0.90", "0.10"), "0.01"), "better"),
+        Row(("token_f1", "0.10", Cell("0.90", strong=True), Cell("+0.80", "0.70 to 0.90", "0.10"), "0.01"), "better"),
         Row(("a&b", "0.10", "0.90", Cell("+0.80", "0.70 to 0.90", mark="†"), "0.01"), "unclear", part=True),
     )
     columns = Column("metric", name=True), Column("A"), Column("B"), Column("difference", "95 % interval"), Column("p")
@@ -138,7 +138,7 @@ def test_a_paper_has_a_row_for_each_system_and_a_column_for_each_metric(tmp_path
     assert lines[-1] == r"\end{table}"
     text = read(ranked, tmp_path / "out.md", percent=True)
     assert "| system | exact\\_match | token\\_f1 |\n|---|---:|---:|\n| branch | **80.0**<sup>a</sup> \\[" in text
-    one = read(karat.rank("low", "main", "branch", metrics="em", by="topic"), tmp_path / "one.md")
+    one = read(karat.rank("low", "main", "branch", metrics="exact_match", by="topic"), tmp_path / "one.md")
     assert "| system | exact\\_match | 95 % interval | rank | may be |" in one
     assert "| a\\_b |  |  |  |  |\n| &emsp;branch | **" in one
 
@@ -146,7 +146,7 @@ def test_a_paper_has_a_row_for_each_system_and_a_column_for_each_metric(tmp_path
 def test_several_systems_beside_the_first_are_rows_of_a_paper(tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     three_systems()
-    compared = karat.compare("main", "low", "branch", metrics="em")
+    compared = karat.compare("main", "low", "branch", metrics="exact_match")
     interval = f"{compared._interval}".replace("%", r"\%")
     lines = read(compared, tmp_path / "out.tex", percent=True, plus_minus=True).splitlines()
     assert rf"system & exact\_match & minus main $\pm$ half the {interval} \\" in lines

@@ -71,7 +71,7 @@ def runs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KARAT_RUNS", str(folder))
         for name, share in (("before", 0.4), ("after", 0.7)):
-            karat.score(rows(random.random(N) < share), ["em", "f1"], run=name, by="topic")
+            karat.score(rows(random.random(N) < share), ["exact_match", "token_f1"], run=name, by="topic")
     return folder
 
 

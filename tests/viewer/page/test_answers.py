@@ -148,7 +148,7 @@ def test_hostile_texts_and_requests_are_answered_as_text(changing, monkeypatch):
     folder, served = changing
     answers = ["</script><img onerror=alert(1)>", "\u202eevil\u2066", "x" * 1_000_000, "\x00\x1b[2J"]
     monkeypatch.setenv("KARAT_RUNS", str(folder))
-    karat.score({"id": answers, "prediction": answers, "gold": ["a"] * 4}, "em", run="hostile")
+    karat.score({"id": answers, "prediction": answers, "gold": ["a"] * 4}, "exact_match", run="hostile")
     run = served.post("/api/runs")[1]["runs"][-1]
     _, found = served.post("/api/rows", runs=[run["id"]])
     shown = [row["answers"][0]["answer"][0] for row in found["rows"]]
@@ -238,7 +238,9 @@ def test_agreement_is_what_its_command_prints(runs, ids, tmp_path, serve):
     for line in map(json.loads, file.read_text().splitlines()):
         labels["id"].append(line["id"])
         labels["label"].append(line["score"])
-    scored = karat.score(str(runs / "before" / "rows.parquet"), ["em", "f1"], human=labels, on="id", by="topic")
+    scored = karat.score(
+        str(runs / "before" / "rows.parquet"), ["exact_match", "token_f1"], human=labels, on="id", by="topic"
+    )
     expected = json.loads(json.dumps(scored.as_dict()))
     assert values["metrics"] == expected["metrics"]
 

@@ -20,7 +20,7 @@ def folder(tmp_path, monkeypatch):
     """A folder of runs with `good` and `bad`."""
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     for name in ("good", "bad"):
-        karat.score({"id": ["a"], "prediction": ["x"], "gold": ["x"]}, "em", run=name)
+        karat.score({"id": ["a"], "prediction": ["x"], "gold": ["x"]}, "exact_match", run=name)
     return tmp_path
 
 

@@ -28,7 +28,7 @@ def kept(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KARAT_RUNS", str(folder / "runs"))
         patch.chdir(folder)
-        karat.score("answers.csv", "em", run="first")
+        karat.score("answers.csv", "exact_match", run="first")
         yield folder
 
 

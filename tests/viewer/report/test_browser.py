@@ -30,7 +30,7 @@ def report(tmp_path_factory):
         kinds = np.array(["Paris", "in the city of Paris", "Rome", HOSTILE, None], object)
         answers = rng.choice(kinds, n, p=[0.3 + 0.2 * at, 0.2, 0.4 - 0.2 * at, 0.05, 0.05]).tolist()
         answers[7] = "long " * 200_000
-        results.append(karat.score({**rows, "prediction": answers}, ["em", "f1"], keep=True))
+        results.append(karat.score({**rows, "prediction": answers}, ["exact_match", "token_f1"], keep=True))
     compared = karat.compare(*results, by="topic")
     path = karat.report(*results, by="topic", title="Two systems", output=folder / "report.html")
     return path.as_uri(), compared
@@ -95,7 +95,7 @@ def test_filters_keep_the_rows_that_the_figures_say(browser, report):
 def test_a_table_rounds_as_the_sentence_above_it(browser, tmp_path):
     rows = {"id": range(80), "gold": ["x"] * 80}
     answers = (["x"] * right + ["y"] * (80 - right) for right in (50, 59))
-    results = [karat.score({**rows, "prediction": each}, "em") for each in answers]
+    results = [karat.score({**rows, "prediction": each}, "exact_match") for each in answers]
     browser.open(karat.report(*results, output=tmp_path / "report.html").as_uri())
     browser.until(IDLE)
     assert "by 11.2 points" in browser.text(".verdict-line")  # 11.25
@@ -122,7 +122,7 @@ def test_no_character_is_hidden_wherever_a_stranger_put_it(browser, tmp_path):
     paths = [tmp_path / f"{name}\u202e.parquet" for name in "ab"]
     for at, path in enumerate(paths):
         answers = [evil if (row + at) % 3 else f"{evil} {row}" for row in range(12)]
-        karat.score({**rows, "prediction": answers}, ["em", "f1"], output=path)
+        karat.score({**rows, "prediction": answers}, ["exact_match", "token_f1"], output=path)
     options = {"on": f"id{evil}", "by": f"topic{evil}", "title": evil, "output": tmp_path / "report.html"}
     browser.open(karat.report(*paths, **options).as_uri())
     browser.until(IDLE)
@@ -192,7 +192,7 @@ def test_a_slice_leads_to_its_rows(browser, report):
 
 def test_many_systems_are_ranked_and_two_stand_side_by_side(browser, tmp_path):
     rows = {"id": [f"q{at}" for at in range(40)], "gold": ["x"] * 40}
-    results = [karat.score(rows | {"prediction": ["x"] * at + ["y"] * (40 - at)}, "em") for at in range(8, 36)]
+    results = [karat.score(rows | {"prediction": ["x"] * at + ["y"] * (40 - at)}, "exact_match") for at in range(8, 36)]
     browser.open(karat.report(*results, output=tmp_path / "report.html").as_uri())
     browser.until(IDLE)
     assert browser.text(".standfirst").startswith("exact_match: AB has the best value")
@@ -216,7 +216,7 @@ def test_axe_finds_no_violation(browser, report, scheme):
 
 def test_axe_finds_no_violation_without_texts(browser, tmp_path):
     rows = {"id": ["a", "b"], "prediction": ["x", None], "gold": ["x", "y"]}
-    path = karat.report(karat.score(rows, "em", keep=True), output=tmp_path / "report.html", texts=False)
+    path = karat.report(karat.score(rows, "exact_match", keep=True), output=tmp_path / "report.html", texts=False)
     browser.open(path.as_uri())
     browser.until(IDLE)
     assert browser.violations() == []

@@ -19,7 +19,9 @@ def runs(tmp_path, monkeypatch):
         rows = {"id": [f"q{i}" for i in range(N)], "Customer": ["secret1", "SECRET2"] * (N // 2)}
         rows |= {"gold": [f"private{i}" for i in range(N)], "topic": ["a", "b"] * (N // 2), 'my"column': ["x"] * N}
         for name in ("one", "two"):
-            karat.score(rows | {"prediction": ["private0", "private1"] * (N // 2)}, "em", run=name, where=where)
+            karat.score(
+                rows | {"prediction": ["private0", "private1"] * (N // 2)}, "exact_match", run=name, where=where
+            )
 
     return score
 

@@ -51,7 +51,7 @@ def notes(path):
 )
 def test_every_value_is_the_one_of_scoring_with_the_options_of_the_report(systems, options, tmp_path):
     n, rng = 90, np.random.default_rng(5)
-    metrics = ["em", "f1", "bleu", "percentile(seconds, p=90, direction=maximize)"]
+    metrics = ["exact_match", "token_f1", "bleu", "percentile(seconds, p=90, direction=maximize)"]
     rows = {"id": [f"q{i:02}" for i in range(n)], "gold": ["the city of Paris"] * n}
     rows |= {"page": [f"p{i // 6}" for i in range(n)], "seconds": rng.gamma(2, 3, n)}
     rows["person"] = [None if i % 3 else ("good", "bad")[i % 2] for i in range(n)]
@@ -79,7 +79,7 @@ def test_every_value_is_the_one_of_scoring_with_the_options_of_the_report(system
 def test_labels_of_the_scoring_are_asked_for_again_where_the_options_are_others(tmp_path):
     rows = {"id": [str(i) for i in range(40)], "prediction": ["Paris", "Rome"] * 20, "gold": ["Paris"] * 40}
     people = {"id": rows["id"][:30], "label": [1, 0, 1] * 10}
-    result = karat.score(rows, "em", run="labelled", human=people, on="id", confidence=0.9)
+    result = karat.score(rows, "exact_match", run="labelled", human=people, on="id", confidence=0.9)
     path = karat.report("labelled", output=tmp_path / "r.html", confidence=0.8)
     assert len(lines(path)) == 1
     assert "name the labels again to see it here (--human)" in notes(path)
@@ -91,7 +91,7 @@ def test_labels_of_the_scoring_are_asked_for_again_where_the_options_are_others(
 
 def test_a_report_of_more_systems_than_letters_names_each(tmp_path):
     rows = {"id": ["a", "b", "c"], "gold": ["x"] * 3}
-    results = [karat.score(rows | {"prediction": ["x", "y", "xy"[at % 2]]}, "em") for at in range(28)]
+    results = [karat.score(rows | {"prediction": ["x", "y", "xy"[at % 2]]}, "exact_match") for at in range(28)]
     path = karat.report(*results, output=tmp_path / "r.html")
     assert len(lines(path)) == 28
     data, ranked = read(path), karat.rank(*results).as_dict()["rankings"]
@@ -103,7 +103,9 @@ def test_a_report_of_more_systems_than_letters_names_each(tmp_path):
 
 
 def keep(name):
-    karat.score({"id": ["q0000", "q0001"], "prediction": ["Paris", "Rome"], "gold": ["Paris", "a"]}, "em", run=name)
+    karat.score(
+        {"id": ["q0000", "q0001"], "prediction": ["Paris", "Rome"], "gold": ["Paris", "a"]}, "exact_match", run=name
+    )
 
 
 @pytest.mark.parametrize("name", ["r.pdf", "r.PNG", "r", "r.html.gz", "r.csv", "report.docx"])
@@ -119,7 +121,7 @@ def test_a_report_replaces_only_one_on_the_same_systems(tmp_path):
     for name in ("one", "three"):
         keep(name)
     hostile = str(tmp_path / "q'uote & <b>.parquet")
-    karat.score({"id": ["q0000", "q0001"], "prediction": ["a", "b"], "gold": ["a", "a"]}, "em", output=hostile)
+    karat.score({"id": ["q0000", "q0001"], "prediction": ["a", "b"], "gold": ["a", "a"]}, "exact_match", output=hostile)
     path, options = tmp_path / "r.html", {"on": "id", "allow_different": True}
     karat.report("one", hostile, output=path, **options)
     first = path.read_text("utf-8")

@@ -97,7 +97,7 @@ def _whole(entry):
     return [entry, *([people] if people and people["value"] is not None else []), *entry["groups"].values()]
 
 
-def keep(name, answers, metrics=("em", "f1"), *, by=None, **columns):
+def keep(name, answers, metrics=("exact_match", "token_f1"), *, by=None, **columns):
     n = len(answers)
     rows = {"id": [f"q{i:04}" for i in range(n)], "question": [f"Question {i}?" for i in range(n)], **columns}
     rows = {"gold": [["Paris", "the city of Paris"]] * n, "prediction": answers, **rows}
@@ -138,7 +138,7 @@ def test_every_figure_is_that_of_compare(tmp_path):
 def test_metrics_from_0_to_1_are_in_points_and_others_in_their_unit(tmp_path):
     rows = {"id": ["a", "b", "c", "d"], "prediction": ["x", "x", "x", None], "gold": ["x", "x", "y", "y"]}
     rows["seconds"] = [0.5, 1.5, 2.0, 4.0]
-    karat.score(rows, ["em", "column(seconds)"], run="one")
+    karat.score(rows, ["exact_match", "column(seconds)"], run="one")
     page = Page(karat.report("one", output=tmp_path / "r.html"))
     text = page.texts["plain"]
     assert "66.7 points [" in text
@@ -157,8 +157,8 @@ def test_a_single_run_has_the_slices_of_its_scoring_or_of_any_column(tmp_path):
     assert page.data["compare"] is None
     assert page.first_table == page.values()
     other = keep("other", ["Paris", "Rome", None, "in Paris"] * 10, by="length", **columns)
-    page = Page(karat.report("one", output=tmp_path / "r.html", by="length", metrics="em"))
-    groups = [other.values["em"], *other.groups["em"].values()]
+    page = Page(karat.report("one", output=tmp_path / "r.html", by="length", metrics="exact_match"))
+    groups = [other.values["exact_match"], *other.groups["exact_match"].values()]
     assert page.values() == [[value.value, value.low, value.high] for value in groups]
 
 
@@ -208,7 +208,7 @@ def test_two_thousand_rows_are_under_500_kb(tmp_path):
     words = np.array([f"word{i}" for i in range(3_000)])
     one, two, gold = ([" ".join(each) for each in rng.choice(words, (2_000, size))] for size in (10, 10, 3))
     for name, answers in (("one", one), ("two", two)):
-        keep(name, answers, metrics=["f1"], gold=gold)
+        keep(name, answers, metrics=["token_f1"], gold=gold)
     path = karat.report("one", "two", output=tmp_path / "r.html", rows=2_000)
     assert path.stat().st_size < 500_000
     page = Page(path)
@@ -236,7 +236,7 @@ def test_long_texts_are_cut_until_they_fit(tmp_path):
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz     "))
     for name in ("one", "two"):
-        keep(name, ["".join(each) for each in rng.choice(letters, (20, 60_000))], metrics=["em"])
+        keep(name, ["".join(each) for each in rng.choice(letters, (20, 60_000))], metrics=["exact_match"])
     path = karat.report("one", "two", output=tmp_path / "r.html", rows=15)
     assert path.stat().st_size < 500_000
     page = Page(path)
@@ -257,7 +257,7 @@ def test_nothing_is_left_of_a_redacted_column(role, tmp_path, monkeypatch):
     columns[f"customer_{role}"] = [f"{WRITTEN}{i} is what they wrote" for i in range(40)]
     mapping = {each: f"customer_{name}" for each, name in (("prediction", "prediction"), ("reference", "gold"))}
     for name in ("one", "two"):
-        karat.score({**columns, "topic": ["a", "b"] * 20}, "em", map=mapping, run=name)
+        karat.score({**columns, "topic": ["a", "b"] * 20}, "exact_match", map=mapping, run=name)
     on = None if role == "id" else "customer_id"
     whole = Page(karat.report("one", "two", output=tmp_path / "r.html", on=on or "customer_question"))
     assert WRITTEN in whole.source + whole.json or role in {"question", "id"}
@@ -306,12 +306,12 @@ def test_judges_explanations_and_statements_are_there_but_not_with_a_redacted_te
 def test_rows_of_people_are_shown_corrected(tmp_path):
     rows = {"id": [str(i) for i in range(40)], "prediction": ["Paris", "Rome"] * 20, "gold": ["Paris"] * 40}
     people = {"id": rows["id"][:30], "label": ["good", "bad", "good"] * 10}
-    result = karat.score(rows, "em", run="labelled", human=people, label_map="good=1,bad=0", on="id")
+    result = karat.score(rows, "exact_match", run="labelled", human=people, label_map="good=1,bad=0", on="id")
     page = Page(karat.report("labelled", output=tmp_path / "r.html"))
     corrected = result.corrected["exact_match"]
     assert page.values()[1] == [corrected.value, corrected.low, corrected.high]
     assert "corrected by people (30 labels)" in page.texts["plain"]
-    karat.score(rows | {"prediction": ["Paris"] * 40}, "em", run="other")
+    karat.score(rows | {"prediction": ["Paris"] * 40}, "exact_match", run="other")
     by_system = {"labelled": people, "other": people | {"label": ["good"] * 29 + ["bad"]}}
     labels = {"human": by_system, "label_map": "good=1,bad=0"}
     page = Page(karat.report("labelled", "other", output=tmp_path / "both.html", **labels))
@@ -326,7 +326,7 @@ def test_rows_of_people_are_shown_corrected(tmp_path):
 def test_chosen_rows_are_few_different_and_have_a_random_sample(most, n, seed):
     rng = np.random.default_rng(seed)
     scores = rng.choice([0.0, 1.0, np.nan], (2, n))
-    choice = choose_rows([MetricScores("em", scores, False)], most, seed)
+    choice = choose_rows([MetricScores("exact_match", scores, False)], most, seed)
     rows = choice.rows.tolist()
     assert len(rows) == len(set(rows)) == min(most, n) == sum(choice.counts.values())
     assert choice.sampled == set(np.random.default_rng(seed).permutation(n)[: len(choice.sampled)].tolist())

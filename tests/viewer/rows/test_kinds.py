@@ -51,7 +51,7 @@ def table(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("runs")
         patch.setenv("KARAT_RUNS", str(folder))
-        karat.score({"id": list("abcdefgh"), "prediction": ["x"] * 8, "gold": ["x", "y"] * 4}, "em", run="a")
+        karat.score({"id": list("abcdefgh"), "prediction": ["x"] * 8, "gold": ["x", "y"] * 4}, "exact_match", run="a")
         rows = pq.read_table(folder / "a" / "rows.parquet")
         for name, values in zip(NAMES, VALUES, strict=True):
             rows = rows.append_column(name, pa.chunked_array([values] * 4))
@@ -95,6 +95,6 @@ def test_a_folder_that_looks_like_a_pattern_is_read(tmp_path, monkeypatch, name)
     (tmp_path / "x").mkdir()
     (tmp_path / name).mkdir()
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / name))
-    karat.score({"id": ["a"], "prediction": ["x"], "gold": ["x"]}, "em", run="r")
+    karat.score({"id": ["a"], "prediction": ["x"], "gold": ["x"]}, "exact_match", run="r")
     (shown,) = show_rows(match_rows([open_run("r")]), np.array([0]))
     assert shown["id"] == "a"

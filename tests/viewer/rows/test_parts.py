@@ -60,7 +60,7 @@ def score(folder, more=None, names=("one", "parts"), where=None):
     }
     pq.write_table(pa.table(table), folder / "rows.parquet", row_group_size=GROUP)
     for name, settings in zip(names, ({"keep": True}, {"engine": "threads"}), strict=True):
-        karat.score(folder / "rows.parquet", ["em", "f1", "bleu"], run=name, where=where, **settings)
+        karat.score(folder / "rows.parquet", ["exact_match", "token_f1", "bleu"], run=name, where=where, **settings)
     assert len(open_run(names[1]).files) >= N // GROUP
 
 
@@ -163,6 +163,6 @@ def test_a_run_in_parts_that_is_not_finished_says_how_far_it_is(plain):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        karat.score(plain / "rows.parquet", "em", run="late", engine=Stops())
+        karat.score(plain / "rows.parquet", "exact_match", run="late", engine=Stops())
     (entry,) = (each for each in Catalog().describe() if each["name"] == "late")
     assert (entry["state"], entry["n"]) == ("stopped", 2 * GROUP)

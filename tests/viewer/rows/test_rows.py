@@ -22,7 +22,7 @@ from karat.viewer.rows.score_curves import draw_curves
 from karat.viewer.rows.table import match_rows
 
 N = 40
-SCORE, GAIN = Field("score", metric="token_f1", system=1), Field("difference", metric="token_f1", system=1)
+SCORE, GAIN = Field("score", metric="f1", system=1), Field("difference", metric="f1", system=1)
 TOPIC = Field("column", "topic")
 
 
@@ -55,27 +55,27 @@ def rows(table):
 
 
 def gain(pair):
-    scores = [row["token_f1"] for row in pair]
+    scores = [row["f1"] for row in pair]
     return None if None in scores else scores[1] - scores[0]
 
 
 def test_scores_are_drawn_by_lengths_by_columns_and_by_other_scores(table, rows):
-    scored = [each for each in rows if each[1]["token_f1"] is not None]
+    scored = [each for each in rows if each[1]["f1"] is not None]
     for across, number in (
         ("weight", lambda row: row["weight"]),
         ("length", lambda row: len(row["prediction"])),
-        ("exact_match", lambda row: row["exact_match"]),
+        ("em", lambda row: row["em"]),
     ):
-        first, second = draw_curves(table, "token_f1", across)
+        first, second = draw_curves(table, "f1", across)
         assert first["system"] == "a"
         (whole,) = second["whole"]
         assert whole["number"] == pytest.approx(np.mean([number(row) for _, row in scored]))
-        assert whole["score"]["value"] == pytest.approx(np.mean([row["token_f1"] for _, row in scored]))
+        assert whole["score"]["value"] == pytest.approx(np.mean([row["f1"] for _, row in scored]))
         assert sum(each["score"]["n"] for each in second["parts"]) == len(scored)
     with pytest.raises(SpecError, match=r"no column 'wieght'; did you mean 'weight'"):
-        draw_curves(table, "token_f1", "wieght")
+        draw_curves(table, "f1", "wieght")
     with pytest.raises(SpecError, match="'topic' holds no numbers"):
-        draw_curves(table, "token_f1", "topic")
+        draw_curves(table, "f1", "topic")
 
 
 def kept(table, *conditions):
@@ -87,9 +87,7 @@ def test_rows_are_those_of_both_runs(table, rows):
     shown = show_rows(table, np.arange(N))
     assert [each["id"] for each in shown] == [one["id"] for one, _ in rows]
     for each, pair in zip(shown, rows, strict=True):
-        assert [answer["scores"] for answer in each["answers"]] == [
-            [row["exact_match"], row["token_f1"]] for row in pair
-        ]
+        assert [answer["scores"] for answer in each["answers"]] == [[row["em"], row["f1"]] for row in pair]
         assert each["answers"][1]["differences"][1] == gain(pair)
         texts = [
             "".join(piece for piece, _ in text["pieces"]) for answer in each["answers"] for text in answer["answer"]
@@ -100,7 +98,7 @@ def test_rows_are_those_of_both_runs(table, rows):
 
 
 TEXTS = ["paris", "IS 1", "rome the", "STRASSE", "straße", "a.c", "\\", "(", "\n"]
-OUTCOME = Field("outcome", metric="token_f1", system=1)
+OUTCOME = Field("outcome", metric="f1", system=1)
 CONDITIONS = st.one_of(
     st.builds(Condition, st.just(TOPIC), st.sampled_from(["in", "not in"]),
               st.lists(st.sampled_from(["geo", "art", None, "none"]), max_size=3).map(tuple)),
@@ -121,7 +119,7 @@ def holds(condition, pair):
     value = {
         "column": pair[0]["topic"],
         "id": pair[0]["id"],
-        "score": pair[1]["token_f1"],
+        "score": pair[1]["f1"],
         "difference": gain(pair),
     }.get(field.kind)
     if condition.op == "contains" and field.kind == "text":
@@ -151,9 +149,9 @@ def test_a_filter_keeps_the_rows_for_which_every_condition_holds(table, rows, co
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize(
     ("field", "key"),
-    [(SCORE, lambda pair: pair[1]["token_f1"]), (GAIN, gain), (TOPIC, lambda pair: pair[0]["topic"]),
+    [(SCORE, lambda pair: pair[1]["f1"]), (GAIN, gain), (TOPIC, lambda pair: pair[0]["topic"]),
      (Field("column", "weight"), lambda pair: pair[0]["weight"]), (Field("id"), lambda pair: pair[0]["id"]),
-     (Field("size", metric="token_f1", system=1), lambda pair: None if gain(pair) is None else abs(gain(pair)))],
+     (Field("size", metric="f1", system=1), lambda pair: None if gain(pair) is None else abs(gain(pair)))],
 )  # fmt: skip
 def test_rows_are_sorted_with_those_without_a_value_last(table, rows, field, key, descending):
     found = [key(rows[at]) for at in sort_rows(table, Order(field, descending))]
@@ -166,13 +164,13 @@ def test_rows_are_sorted_with_those_without_a_value_last(table, rows, field, key
 def test_a_facet_counts_under_the_conditions_on_other_fields(table, rows):
     chosen = [Condition(TOPIC, "in", ("art",)), Condition(SCORE, "between", (0.5, None))]
     (topic,) = count_facets(table, keep_others(table, chosen), [TOPIC])
-    high = [one["topic"] for one, other in rows if (other["token_f1"] or 0) >= 0.5]
+    high = [one["topic"] for one, other in rows if (other["f1"] or 0) >= 0.5]
     assert {each["value"]: each["kept"] for each in topic["values"]} == {
         name: high.count(name) for name in ("geo", "art", None)
     }
     assert sum(each["all"] for each in topic["values"]) == N
     histogram = count_bins(table, keep_others(table, chosen), SCORE)
-    art = [other["token_f1"] for one, other in rows if one["topic"] == "art" and other["token_f1"] is not None]
+    art = [other["f1"] for one, other in rows if one["topic"] == "art" and other["f1"] is not None]
     assert histogram["kept"] == np.histogram(art, histogram["edges"])[0].tolist()
     assert sum(histogram["all"]) + histogram["missing"]["all"] == N
     kinds = [field.kind for field in list_facets(table)]
@@ -286,7 +284,7 @@ JSON = st.recursive(
 )
 
 
-SCORES = st.builds(dict, kind=st.just("score"), metric=st.just("token_f1"), system=JSON)
+SCORES = st.builds(dict, kind=st.just("score"), metric=st.just("f1"), system=JSON)
 CONDITION = st.builds(dict, field=SCORES, op=st.sampled_from(["between", "in", "missing"]), values=JSON)
 
 
@@ -302,10 +300,10 @@ def test_whatever_a_filter_holds_nothing_but_a_refusal_is_raised(table, data):
     [
         (Condition(Field("column", "nothing"), "in", ("a",)), "no labels"),
         (Condition(Field("column", "question"), "between", (0, 1)), "holds no numbers"),
-        (Condition(Field("score", metric="f1", system=0), "missing"), "there are: exact_match"),
-        (Condition(Field("score", metric="token_f1", system=2), "missing"), "no system 2"),
+        (Condition(Field("score", metric="bleu", system=0), "missing"), "there are: em"),
+        (Condition(Field("score", metric="f1", system=2), "missing"), "no system 2"),
         (Condition(Field("reason", system=7), "missing"), "no labels"),
-        (Condition(Field("outcome", metric="token_f1"), "contains", ("a",)), "not searched"),
+        (Condition(Field("outcome", metric="f1"), "contains", ("a",)), "not searched"),
     ],
 )
 def test_a_condition_that_does_not_fit_the_runs_is_refused(table, condition, message):

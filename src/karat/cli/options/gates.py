@@ -123,23 +123,16 @@ def _find(gate: Gate, numbers: Mapping[str, int], by: str | None) -> Sequence[in
         raise click.UsageError(f"--fail-under {gate.text}: {gate.column} makes no slices: {remedy}")
     if not gate.spec:
         return sorted(set(numbers.values()))
-    if (at := numbers.get(_name(gate.spec))) is not None:
-        return [at]
-    base, _, end = gate.spec.rpartition(".")
-    if _name(base) in numbers:
-        problem = f"{end!r} is not an end{did_you_mean(end, _ENDS)}"
-    else:
-        problem = f"{_name(gate.spec)} is not among the metrics scored{did_you_mean(gate.spec, numbers)}"
-    raise click.UsageError(f"--fail-under {gate.text}: {problem}")
-
-
-def _name(spec: str) -> str:
-    """The spec as it is stored; a text that is not a spec stays as it is."""
-    from karat.core.metric.spec import parse, without_file  # noqa: PLC0415  (heavy)
+    from karat.core.metric.spec import match_spec  # noqa: PLC0415  (heavy)
 
     with suppress(SpecError):
-        return parse(without_file(spec)).spec
-    return without_file(spec)
+        return [numbers[match_spec(gate.spec, numbers)]]
+    problem = f"{gate.spec} is not among the metrics scored{did_you_mean(gate.spec, numbers)}"
+    base, _, end = gate.spec.rpartition(".")
+    with suppress(SpecError):
+        match_spec(base, numbers)
+        problem = f"{end!r} is not an end{did_you_mean(end, _ENDS)}"
+    raise click.UsageError(f"--fail-under {gate.text}: {problem}")
 
 
 def _check_slices(gates: Sequence[Gate], by: str, files: Sequence[Any]) -> None:

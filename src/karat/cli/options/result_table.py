@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from karat.cli.options.item_table import print_items
 from karat.cli.options.screen import Screen, Tint, open_screen
 from karat.core.columns.arrow import lists_text
+from karat.metrics.names.legend import tell_apart
 from karat.runs.columns.lengths import list_cautions
 from karat.runs.scoring.result import Result
 
@@ -46,7 +47,7 @@ def print_result(result: Result, by: str | None) -> None:
         screen.line("worst to best: the value if every unscored row had the worst, or the best, score", "dim")
         for line in _describe_reasons(result):
             screen.line(line, "dim")
-    for line in chain(_describe_rules(result), _describe_counts(result)):
+    for line in chain(tell_apart(result.values), _describe_counts(result)):
         screen.line(line, "dim")
     for metric in result.metrics:
         counts = result.counts.get(metric.spec, {})
@@ -95,13 +96,6 @@ def _print_corrected(screen: Screen, result: Result) -> None:
         if label is None or found.value is None:
             screen.line(f"{spec if label is None else f'{spec}, {label}'}: {found.worth_in_words}", "dim")
     screen.line("corrected: the mean that people would give to all rows; no row without a label counts as wrong", "dim")
-
-
-def _describe_rules(result: Result) -> Iterator[str]:
-    """A line where exact matches are strict beside an F1 that normalises as SQuAD does, and none is SQuAD's."""
-    rules = {(metric.name, metric.settings.get("normalize")) for metric in result.metrics}
-    if {("exact_match", "none"), ("token_f1", "squad")} <= rules and ("exact_match", "squad") not in rules:
-        yield "exact_match takes texts as they are, token_f1 normalises them as SQuAD does; -m squad: both as SQuAD"
 
 
 def _describe_counts(result: Result) -> Iterator[str]:

@@ -16,15 +16,15 @@ from karat.cli.options.completion import FOLDER
 
 EXAMPLE = Path(__file__).with_name("example")
 COMMANDS = (
-    "karat score before.jsonl -m exact_match -m token_f1 --run before",
-    "karat score after.jsonl -m exact_match -m token_f1 --run after",
+    "karat score before.jsonl -m em -m f1 --run before",
+    "karat score after.jsonl -m em -m f1 --run after",
     "karat compare before after",
     "karat report before after -o report.html",
 )
 _NEXT = """\
 With your own files:
   karat init FOLDER                            what is in a folder, what can be scored, and a script for it
-  karat score FILE -m exact_match -m token_f1  one file; `karat metrics` lists all metrics
+  karat score FILE -m em -m f1                 one file; `karat metrics` lists all metrics
   karat score FILE … --run NAME                keeps the scores, for karat compare, show, report and view"""
 
 

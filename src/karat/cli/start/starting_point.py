@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCRIPT, TASK, WORKFLOW = "karat.sh", "task.py", ".github/workflows/karat.yml"
 _HERE = Path()
-_ANSWERS = ("exact_match", "token_f1")
+_ANSWERS = ("em", "f1")
 _JUDGES = 3  # that are named for a file
 _JUDGE = "correctness"  # where the columns do not say which
 
@@ -36,7 +36,7 @@ now=$(date +%Y-%m-%d-%H%M%S)  # each time the runs have new names; `karat runs` 
 _TASK = '''\
 # Your system, which karat calls for every row of {file}. Written by `karat init`.
 #
-#     karat experiment {script}:answer --data {quoted} -m exact_match -m token_f1
+#     karat experiment {script}:answer --data {quoted} -m em -m f1
 
 
 def answer({parameter}):

@@ -56,6 +56,7 @@ def metric(
     high: float | None = 1.0,
     direction: Direction = "maximize",
     aliases: tuple[str, ...] = (),
+    short: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     encoded: bool = False,
     remote: bool | Callable[[Mapping[str, Any]], bool] = False,
     details: Details | None = None,
@@ -81,17 +82,17 @@ def metric(
     `source`: the paper or commit-pinned link that defines the metric (required). `version`: increased when scores
     change. `finish`: turns totals of counts, shape (..., k), into values, shape (...); it is passed the settings that
     it names as keyword-only parameters. `low`, `high`: the range of scores, None for an open end. `direction`: which
-    scores are better. `aliases`: further names. `encoded`: the function accepts dictionary-encoded columns, which
-    avoid repeating a prediction for each of its references. `remote`: the function waits for another process, such as
-    a model; it is called in the caller's thread. A callable tells from the settings whether requests are sent to a
-    model's endpoint. `details`: from the settings to the Arrow type of each further column in the `Rows`.
-    `reads_json`: the texts are expected to be JSON. `inner`: the default of the setting `metric`, another metric whose
-    scores the function takes first, as a `Inner` or as `Samples`. `keeps_null`: the columns in which the
-    function takes nulls.
-    `specialise`: from the definition and the values of the settings to the definition with what follows from them.
-    `key`: for a metric that is 1 where two texts are equal in a sense, else 0: from a column of texts and the settings
-    to the texts that it compares. `lowered_by`: "longer" if answers that are longer than the reference score low
-    however right they are, "shorter" likewise: where most answers are, karat says so beside the value.
+    scores are better. `aliases`: further names. `short`: the settings that some of these stand for; such a name is the
+    spec then. `encoded`: the function accepts dictionary-encoded columns, which avoid repeating a prediction for each
+    of its references. `remote`: the function waits for another process, such as a model; it is called in the caller's
+    thread. A callable tells from the settings whether requests are sent to a model's endpoint. `details`: from the
+    settings to the Arrow type of each further column in the `Rows`. `reads_json`: the texts are expected to be JSON.
+    `inner`: the default of the setting `metric`, another metric whose scores the function takes first, as a `Inner` or
+    as `Samples`. `keeps_null`: the columns in which the function takes nulls. `specialise`: from the definition and the
+    values of the settings to the definition with what follows from them. `key`: for a metric that is 1 where two texts
+    are equal in a sense, else 0: from a column of texts and the settings to the texts that it compares. `lowered_by`:
+    "longer" if answers that are longer than the reference score low however right they are, "shorter" likewise: where
+    most answers are, karat says so beside the value.
     `register`: whether the metric can be found by name.
 
     Raises `SpecError` when the function is decorated, if a part of the description is missing or contradictory.
@@ -132,6 +133,7 @@ def metric(
                 high=high,
                 direction=direction,
                 aliases=aliases,
+                short=short,
                 inputs=Inputs(encoded=encoded, json=reads_json, nulls=keeps_null),
                 remote=Remote(asks_model=remote if callable(remote) else None) if remote else None,
                 details=details,

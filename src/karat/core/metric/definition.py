@@ -105,9 +105,10 @@ class Definition:
     """What a decorated function declares about a metric, without the values of its settings.
 
     `remote`: what it waits for, if it does. `details`: the columns that it returns beside the score. `marks`: further
-    parts of the signature, such as a prompt's digest. `specialise`: what of the definition follows from the settings.
-    `composite`: the metric whose scores it takes, if it does. `key`: of a metric that is 1 where the keys of prediction
-    and reference are the same text, else 0. `lowered_by`: answers of these lengths score low however right they are.
+    parts of the signature, such as a prompt's digest. `short`: the settings that some aliases stand for.
+    `specialise`: what of the definition follows from the settings. `composite`: the metric whose scores it takes, if it
+    does. `key`: of a metric that is 1 where the keys of prediction and reference are the same text, else 0.
+    `lowered_by`: answers of these lengths score low however right they are.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Definition:
     high: float | None = 1.0
     direction: Direction = "maximize"
     aliases: tuple[str, ...] = ()
+    short: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False)
     inputs: Inputs = field(default_factory=Inputs)
     remote: Remote | None = None
     composite: Composite | None = None

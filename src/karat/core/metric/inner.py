@@ -29,7 +29,7 @@ def check_metric(value: Any) -> SpecText:
     """The spec of a metric that has one; raises `SpecError` for anything else."""
     if not isinstance(value, str | Metric):
         raise SpecError("a metric is expected, such as exact_match or token_f1(normalize=none)")
-    return SpecText(find_inner(value).spec, value if isinstance(value, Metric) else getattr(value, "metric", None))
+    return SpecText(find_inner(value).full_spec, value if isinstance(value, Metric) else getattr(value, "metric", None))
 
 
 def find_inner(value: str | Metric) -> Metric:

@@ -25,8 +25,10 @@ class Metric(Configured):
     """A definition with a value for each setting. It is frozen: `using` returns another one.
 
     Calling it with columns (lists, Arrow arrays, pandas and polars series) returns one score for each row as an Arrow
-    array of float64, null where a row is unscored.
+    array of float64, null where a row is unscored. `short`: the short name under which it was found, which is its spec.
     """
+
+    short: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,9 +39,20 @@ class Metric(Configured):
 
     @property
     def spec(self) -> str:
-        """The text from which `parse` makes this metric again: its name and the settings that are not defaults."""
+        """The text from which `parse` makes this metric again: a short name, else as `full_spec`."""
+        return self.short or self.full_spec
+
+    @property
+    def full_spec(self) -> str:
+        """The name and the settings that are not defaults."""
         defaults = self.definition.settings
         return self._spell({k: v for k, v in self.settings.items() if v != defaults[k].default})
+
+    @property
+    def all_specs(self) -> list[str]:
+        """The full spec, and the short names that mean the same."""
+        short = (self.named(name) for name in self.definition.short)
+        return [self.full_spec, *(each.spec for each in short if each == self)]
 
     @property
     def signature(self) -> str:
@@ -73,7 +86,13 @@ class Metric(Configured):
         definition = self.definition
         if definition.specialise is not None:
             definition = definition.specialise(definition, values)
-        return replace(self, definition=definition, settings=values)
+        return replace(self, definition=definition, settings=values, short="" if settings else self.short)
+
+    def named(self, short: str) -> Metric:
+        """The metric with the settings that one of its short names stands for; the same metric for any other name."""
+        if (settings := self.definition.short.get(short)) is None:
+            return self
+        return replace(Metric(self.definition).using(**settings), short=short)
 
     def __call__(self, *columns: Any, **named: Any) -> Any:
         wanted = self.definition.columns
@@ -113,17 +132,17 @@ class Metric(Configured):
         found = getattr(sys.modules.get(module), self.name, None)
         named = module != "__main__" and isinstance(found, Metric) and found.definition.function is function
         if named or "definition" not in vars(function):  # a judge is made anew by its name
-            return _find, (module, self.name, settings)
-        return _define, (function, settings)
+            return _find, (module, self.name, settings, self.short)
+        return _define, (function, settings, self.short)
 
 
-def _find(module: str, name: str, settings: Mapping[str, Any]) -> Metric:
+def _find(module: str, name: str, settings: Mapping[str, Any], short: str) -> Metric:
     found: Metric = getattr(__import__(module, fromlist=[name]), name)
-    return found.using(**settings)
+    return replace(found.using(**settings), short=short)
 
 
-def _define(function: Callable[..., Any], settings: Mapping[str, Any]) -> Metric:
-    return Metric(vars(function)["definition"]).using(**settings)
+def _define(function: Callable[..., Any], settings: Mapping[str, Any], short: str) -> Metric:
+    return replace(Metric(vars(function)["definition"]).using(**settings), short=short)
 
 
 def _word(value: Any) -> str:

@@ -80,7 +80,10 @@ def register(metric: Metric) -> None:
 
 
 def find(name: str) -> Metric:
-    """The metric of that name or alias, with default settings; raises `SpecError` with the nearest name."""
+    """The metric of that name or alias, with its default settings, or with the settings that a short name stands for.
+
+    Raises `SpecError` with the nearest name.
+    """
     prefix, colon, rest = name.partition(":")
     if colon:
         if prefix not in _makers:
@@ -93,7 +96,7 @@ def find(name: str) -> Metric:
         found = _look_up(name)
     if found is None:
         raise SpecError(f"there is no metric {name!r}{_nearest(name)}")
-    return found
+    return found.named(name)
 
 
 def _nearest(name: str) -> str:

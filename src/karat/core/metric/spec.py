@@ -57,8 +57,8 @@ def parse(text: str) -> Metric:
 
     >>> parse("token_f1(normalize=none)")
     token_f1(normalize='none')
-    >>> parse("f1").spec == parse("token_f1").spec == "token_f1"
-    True
+    >>> parse("f1"), parse("f1").full_spec, parse("f1") == parse("token_f1")
+    (f1, 'token_f1', True)
     >>> parse("token_f1(nomalize=none)")
     Traceback (most recent call last):
         ...
@@ -84,7 +84,7 @@ def expand(text: str) -> tuple[str, ...]:
 
     >>> import karat.metrics
     >>> expand("preset:squad"), expand("f1"), expand("P.5,10")
-    (("exact_match(normalize='squad')", 'token_f1'), ('f1',), ('precision@5', 'precision@10'))
+    (('em', 'f1'), ('f1',), ('precision@5', 'precision@10'))
     """
     if preset := find_preset(text):
         return preset.specs
@@ -131,7 +131,8 @@ def match_spec(spec: str, known: Collection[str]) -> str:
     same = without_file(spec)
     if same not in known:
         with suppress(SpecError):
-            same = parse(same).spec
+            specs = parse(same).all_specs
+            same = next((each for each in specs if each in known), specs[0])
     if same not in known:
         raise SpecError(f"{spec} was not scored{did_you_mean(spec, known)}")
     return same
@@ -141,8 +142,8 @@ def parse_own(text: str) -> Metric | None:
     """The metric whose spec is written just so, as columns of scores are named; None, soon, for any other text.
 
     >>> import karat.metrics
-    >>> [parse_own(text) for text in ("token_f1(normalize='none')", "f1", "the 7th column")]
-    [token_f1(normalize='none'), None, None]
+    >>> [parse_own(text) for text in ("token_f1(normalize='none')", "f1", "mrr", "the 7th column")]
+    [token_f1(normalize='none'), f1, None, None]
     """
     name = next(names_in(text), "")
     if ":" in name or (name and is_known(name)):
@@ -212,7 +213,7 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
 
     >>> import karat.metrics
     >>> parse_all(["preset:squad", "rouge_l", "token_f1"])
-    [exact_match(normalize='squad'), token_f1, rouge_l]
+    [em, f1, rouge_l]
     """
     found: dict[str, Metric] = {}
     alone: set[str] = set()
@@ -222,10 +223,10 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
             if not isinstance(metric, Metric):
                 raise SpecError(f"{metric!r} is not a metric: a spec such as 'token_f1' or a Metric is expected")
             if specs in ((), (each,)):
-                if metric.spec in alone:
-                    raise SpecError(f"{metric.spec} is given twice")
-                alone.add(metric.spec)
-            found.setdefault(metric.spec, metric)
+                if metric.full_spec in alone:
+                    raise SpecError(f"{metric} is given twice")
+                alone.add(metric.full_spec)
+            found.setdefault(metric.full_spec, metric)
     if not found:
         raise SpecError("no metric is given")
     if len(found) > _MOST:

@@ -137,7 +137,7 @@ def answered(
 
     >>> import karat
     >>> rows = {"prediction": ["Paris", "Rome", "I don't know."], "reference": ["Paris", "Lyon", "Nice"]}
-    >>> result = karat.score(rows, ["answered(em)", "answered(em, measure=accuracy)"])
+    >>> result = karat.score(rows, ["answered(exact_match)", "answered(exact_match, measure=accuracy)"])
     >>> [round(value.value, 4) for value in result.values.values()]
     [0.6667, 0.5]
     >>> result.counts["answered"]

@@ -7,8 +7,8 @@ from karat.core.metric.registry import add_preset
 
 add_preset(
     "squad",
-    "exact_match(normalize='squad')",
-    "token_f1",
+    "em",
+    "f1",
     summary=(
         "Exact match and F1 of SQuAD 2.0, the best over the references. The reference of an unanswerable question, "
         "and the prediction that declines, are the empty text; two empty texts match."

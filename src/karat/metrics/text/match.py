@@ -19,6 +19,7 @@ from karat.text.columns import Normalizer, Tokenizer, drop_marks, has_marks, nor
 @metric(
     source="Rajpurkar et al. 2016, SQuAD, arXiv:1606.05250, section 6.1",
     aliases=("em",),
+    short={"em": {"normalize": "squad"}},
     encoded=True,
     key=lambda texts, settings: normalise(texts, settings["normalize"]),
     lowered_by=EITHER,
@@ -26,8 +27,9 @@ from karat.text.columns import Normalizer, Tokenizer, drop_marks, has_marks, nor
 def exact_match(prediction: Text, reference: Text, *, normalize: Normalizer = "none") -> Score:
     """1 where the prediction equals the reference, else 0.
 
-    By default texts are compared character by character, as in Haystack and Phoenix. `normalize="squad"` is the exact
-    match of SQuAD, HippoRAG and REMem; two texts that are empty after normalising are equal.
+    By default texts are compared character by character, as in Haystack and Phoenix. `em` stands for
+    `exact_match(normalize='squad')`, the exact match of SQuAD, HippoRAG and REMem; two texts that are empty after
+    normalising are equal.
 
     >>> exact_match(["Paris", "the Paris."], ["Paris", "Paris"]).to_pylist()
     [1.0, 0.0]

@@ -21,7 +21,7 @@ SQUAD_2 = (
 CLOSED = ["yes", "no", "noanswer"]
 
 
-@metric(source=SQUAD_2, aliases=("f1",), encoded=True, lowered_by=EITHER)
+@metric(source=SQUAD_2, aliases=("f1",), short={"f1": {}}, encoded=True, lowered_by=EITHER)
 def token_f1(
     prediction: Text,
     reference: Text,

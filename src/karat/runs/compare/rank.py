@@ -48,7 +48,7 @@ def rank(
     >>> scored = [karat.score({**rows, "prediction": ["yes"] * n + ["no"] * (30 - n)}, "em") for n in right.values()]
     >>> karat.rank(*scored)
     <karat.Ranked of 3 systems
-      exact_match
+      em
         1 (1 – 1) a C 0.9333
         2 (2 – 3) b B 0.4667
         3 (2 – 3) b A 0.3333>

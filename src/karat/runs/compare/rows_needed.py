@@ -48,7 +48,7 @@ def plan_rows(
 
     >>> import karat
     >>> result = karat.score({"prediction": ["yes", "no"] * 50, "gold": ["yes"] * 100}, "em")
-    >>> plan_rows(result, 0.02)["exact_match"].rows
+    >>> plan_rows(result, 0.02)["em"].rows
     4961
     """
     wanted = list_specs(metrics)

@@ -37,9 +37,9 @@ class RunValues:
     >>> from karat.runs.match.systems import open_system
     >>> rows = {"prediction": ["yes", "no", "yes"], "gold": ["yes"] * 3, "topic": ["a", "a", "b"]}
     >>> run = open_system(karat.score(rows, "em"), "the result")
-    >>> RunValues.as_scored(run).value("exact_match").value
+    >>> RunValues.as_scored(run).value("em").value
     0.6666666666666666
-    >>> RunValues(run, Inference(0.9)).read("exact_match", {"a": np.array([0, 1])})["a"].value
+    >>> RunValues(run, Inference(0.9)).read("em", {"a": np.array([0, 1])})["a"].value
     0.5
     """
 

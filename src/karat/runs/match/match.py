@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from karat.core.errors import DataError, JoinError
 from karat.data.roles import singular
+from karat.metrics.names.legend import tell_apart
 from karat.runs.columns.ids import show_column
 from karat.runs.labels.choices import known_choices
 from karat.runs.labels.join import LabelledRows
@@ -140,7 +141,8 @@ def _note_pairing(runs: Sequence[Run], rows: Alignment) -> Iterator[str]:
 
 
 def _note_metrics(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterator[str]:
-    """The metrics that are not compared, and what could not be checked."""
+    """Which exact match is which, the metrics that are not compared, and what could not be checked."""
+    yield from tell_apart([each.spec for each in shared], hint=False)
     if specs := list_unshared(runs, shared):
         yield f"not compared: {', '.join(specs)}"
     if names := list_unsigned(runs, shared):

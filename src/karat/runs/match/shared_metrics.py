@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from karat.core.errors import DataError, SpecError
-from karat.core.metric.spec import parse
+from karat.core.metric.spec import match_spec, parse
 from karat.runs.store.manifest import CODE, ENDPOINTS, ScoredMetric
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Scale
 
 _PART = re.compile(r"\w+=(?:'[^']*'|\[[^\]]*\]|[^,()|]+)|@\d+")  # of a signature: a setting and its value
-_NAME = re.compile(r"""[^(@]*(?:\((?:\w+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?=[,)]))?""")  # of a spec
+_NAME = re.compile(
+    r"""[^(@|]*(?:\((?:\w+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?=[,)]))?"""
+)  # of a signature, or a spec
 
 
 Difference: TypeAlias = tuple[str, str]
@@ -73,17 +76,18 @@ def list_unsigned(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> list[s
 def _counterpart(first: Run, ours: ScoredMetric, run: Run) -> ScoredMetric | None:
     """The same metric in another run; with other settings only where each of the two has one of that name."""
     theirs = {each.spec: each for each in run.manifest.metrics}
-    if ours.spec in theirs:
-        return theirs[ours.spec]
-    same_name = [each for each in run.manifest.metrics if _name(each.spec) == _name(ours.spec)]
-    rivals = [spec for spec in first.specs if _name(spec) == _name(ours.spec)]
+    with suppress(SpecError):
+        return theirs[match_spec(ours.spec, theirs)]
+    same_name = [each for each in run.manifest.metrics if _name(each) == _name(ours)]
+    rivals = [each for each in first.manifest.metrics if _name(each) == _name(ours)]
     return same_name[0] if len(same_name) == len(rivals) == 1 else None
 
 
-def _name(spec: str) -> str:
+def _name(metric: ScoredMetric) -> str:
     """The metric's name, with the column that it names where it names one."""
-    found = _NAME.match(spec)
-    return found[0] if found else spec
+    text = metric.signature or metric.spec  # a spec may be a short name
+    found = _NAME.match(text)
+    return found[0] if found else text
 
 
 def _compare_signatures(ours: ScoredMetric, theirs: ScoredMetric) -> str | None:

@@ -20,7 +20,7 @@ def plan_labels(
 
     >>> import karat
     >>> rows = {"id": range(2_000), "prediction": ["yes", "no"] * 1_000, "gold": ["yes"] * 2_000}
-    >>> plan = plan_labels(karat.score(rows, "em", keep=True), 0.1, correlation=0.8)["exact_match"]
+    >>> plan = plan_labels(karat.score(rows, "em", keep=True), 0.1, correlation=0.8)["em"]
     >>> plan.labels, plan.alone
     (158, 385)
     """

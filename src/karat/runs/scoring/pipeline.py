@@ -93,10 +93,10 @@ def score(
     >>> result = score({"output": ["Paris", "Rome"], "expected": ["Paris", None]}, "em")
     >>> result.mapping
     {'prediction': 'output', 'reference': 'expected'}
-    >>> result.values["exact_match"].value, result.values["exact_match"].worst
+    >>> result.values["em"].value, result.values["em"].worst
     (1.0, 0.5)
     >>> result.table.to_pylist()[1]
-    {'output': 'Rome', 'expected': None, 'exact_match': None, 'reason': 'reference is null'}
+    {'output': 'Rome', 'expected': None, 'em': None, 'reason': 'reference is null'}
     """
     if isinstance(data, list) and data and isinstance(data[0], str):
         open_source(data)  # says how to pass lists, before the second is taken for metrics

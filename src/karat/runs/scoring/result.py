@@ -31,7 +31,7 @@ _REASONS = 3  # of each metric in a notebook
 
 
 class Values(dict[str, Of]):
-    """A dictionary by spec that accepts every spelling of a spec: `values["f1"]` is `values["token_f1"]`."""
+    """A dictionary by spec that accepts every spelling of a spec: `values["mrr"]` is `values["reciprocal_rank"]`."""
 
     def __missing__(self, spec: str) -> Of:
         try:
@@ -63,7 +63,7 @@ class Result:
     >>> import karat
     >>> result = karat.score({"prediction": ["a", "b"], "reference": ["a", "a"]}, ["em", "f1"])
     >>> result["em"].value, list(result)
-    (0.5, ['exact_match', 'token_f1'])
+    (0.5, ['em', 'f1'])
     """
 
     metrics: tuple[Metric, ...]
@@ -106,7 +106,7 @@ class Result:
         >>> import karat
         >>> answers = {"prediction": ["The capital of France is Paris."], "reference": ["Paris"]}
         >>> list(karat.score(answers, ["em", "contains"]).cautions)
-        ['exact_match']
+        ['em']
         """
         return find_cautions(self.metrics or self.values, self.lengths)
 
@@ -180,7 +180,7 @@ class Result:
 
         >>> import karat
         >>> karat.score([{"prediction": "a", "gold": "a"}], "em").to_frame()[["metric", "value", "n"]].values.tolist()
-        [['exact_match', 1.0, 1]]
+        [['em', 1.0, 1]]
         """
         from karat.runs.table.document import make_frame  # noqa: PLC0415  (heavy)
 

@@ -11,7 +11,7 @@ from karat.runs.scoring.result import Result
 from karat.runs.survey.folder import DataFile
 
 TASKS: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("prediction", "reference"): ("exact_match", "token_f1"),
+    ("prediction", "reference"): ("em", "f1"),
     ("retrieved", "relevant"): ("ndcg@10", "recall@10"),
     ("tool_calls", "reference_tool_calls"): ("tool_call_match",),
 }

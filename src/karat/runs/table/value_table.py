@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from karat.metrics.names.legend import tell_apart
 from karat.runs.columns.lengths import list_cautions
 from karat.runs.table.table import Column, Row, Table, spell_estimate, spell_range
 from karat.stats.aggregate import Bounds, points
@@ -74,6 +75,7 @@ def value_table(values: Sequence[MetricValue], confidence: float, *, percent: bo
     ]
     cautions = list_cautions({each.spec: each.caution for each in values if each.caution})
     notes = [*(["Values from 0 to 1 are in per cent."] if percent else []), *cautions]
+    notes += tell_apart([each.spec for each in values], hint=False)
     rows = [row for each, scale in zip(values, factors, strict=True) for row in _rows(each, scale, ends=ends)]
     return Table(tuple(columns), tuple(rows), caption, tuple(notes), factor=factor)
 

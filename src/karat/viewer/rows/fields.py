@@ -77,8 +77,8 @@ class Order:
 def read_field(data: Any) -> Field:
     """A field from JSON; `DataError` for what is none.
 
-    >>> read_field({"kind": "score", "metric": "exact_match", "system": 1})
-    Field(kind='score', name='', metric='exact_match', system=1)
+    >>> read_field({"kind": "score", "metric": "em", "system": 1})
+    Field(kind='score', name='', metric='em', system=1)
     """
     check_type(data, Field, "a field")
     return Field(**{part.name: data[part.name] for part in fields(Field) if part.name in data})

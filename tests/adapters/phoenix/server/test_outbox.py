@@ -26,7 +26,7 @@ def publish(name, url):
 
 
 def test_the_scores_of_a_run_are_logged(scored, fake_phoenix):
-    karat.score(scored.table.select(["span_id", "prediction", "reference"]), ["em", "token_f1"], run="first")
+    karat.score(scored.table.select(["span_id", "prediction", "reference"]), ["exact_match", "token_f1"], run="first")
     fake = fake_phoenix()
     with fake.serving() as url:
         log_annotations(scored, url)
@@ -205,7 +205,7 @@ def test_scores_of_exported_spans_are_shown_before_they_are_logged(tmp_path, fak
         left = CliRunner().invoke(main, [*command, "--phoenix", url])
         under = CliRunner().invoke(main, [*command, "--phoenix", url, "--fail-under", "0.5"])
     assert (left.exit_code, under.exit_code) == (5, 3)
-    assert "exact_match" in left.stdout
+    assert "em" in left.stdout
     assert "2 of 2 annotations are not logged" in left.stderr
     assert "2 annotations logged" in under.stderr
     assert {span for span, *_ in fake.kept} == {"1", "2"}

@@ -108,11 +108,13 @@ def test_the_command_scores_spans_and_logs_the_scores_once_however_often_it_is_g
         assert result.exit_code == 0, result.output
         assert json.loads(result.stdout)["metrics"][0]["value"] == pytest.approx(1 / 3)
         assert f"{TRACES} annotations logged" in result.stderr
-    found = annotations(server, "CHAIN", "exact_match")
+    found = annotations(server, "CHAIN", "em")
     assert Counter(each["result"]["score"] for each in found) == {1.0: TRACES / 3, 0.0: TRACES * 2 / 3}
     assert len({each["span_id"] for each in found}) == TRACES
     assert {each["annotator_kind"] for each in found} == {"CODE"}
-    assert {each["metadata"]["signature"] for each in found} == {karat.metrics.exact_match.signature}
+    assert {each["metadata"]["signature"] for each in found} == {
+        karat.metrics.exact_match.using(normalize="squad").signature
+    }
 
 
 def test_python_scores_spans_as_the_command_does(server, project):

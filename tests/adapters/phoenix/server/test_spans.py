@@ -60,7 +60,7 @@ def test_reading_goes_on_where_a_page_failed(monkeypatch, fake_phoenix):
     seen = []
     with fake.serving() as url:
         frame = spans(url, "demo", progress=lambda done, total: seen.append(done))
-        result = karat.score(frame, "em", map={"reference": "attributes.metadata.gold"})
+        result = karat.score(frame, "exact_match", map={"reference": "attributes.metadata.gold"})
     assert (result.n, result.mapping["prediction"]) == (250, "prediction")
     assert result.table["span_id"].to_pylist() == [f"{n:016x}" for n in range(250, 0, -1)]
     assert seen == [100, 200, 250]
@@ -76,7 +76,7 @@ def test_attributes_are_json_into_which_paths_reach(fake_phoenix):
         read = spans(url, "demo")
     attributes = [json.loads(cell) for cell in pa.table(read)["attributes"].to_pylist()]
     assert [each.get("list.0.it") for each in attributes] == [2, 1, None]
-    result = karat.score(read, "em", map={"reference": "attributes.metadata.gold"})
+    result = karat.score(read, "exact_match", map={"reference": "attributes.metadata.gold"})
     assert result.table["exact_match"].to_pylist() == [1.0, 1.0, None]
 
 
@@ -100,7 +100,7 @@ def test_a_mapping_is_checked_before_spans_are_read(mapping, message, fake_phoen
     fake = fake_phoenix()
     flags = [flag for each in mapping for flag in ("--map", each)]
     with fake.serving() as url:
-        result = CliRunner().invoke(main, ["score", "--phoenix", url, "--project", "demo", "-m", "em", *flags])
+        result = CliRunner().invoke(main, ["score", "--phoenix", url, "--project", "demo", "-m", "exact_match", *flags])
     assert result.exit_code == 1
     assert message in " ".join(result.stderr.split())
     assert fake.requests == []

@@ -64,7 +64,7 @@ def test_packed_logs_of_every_method_have_a_row_for_each_sample_and_epoch(tmp_pa
         (2, 1, "P", 0.5),
     ]
     assert "events" not in json.loads(rows[0]["sample"])
-    result = karat.score(source, ["em", "column('value.match')"], cluster="id")
+    result = karat.score(source, ["exact_match", "column('value.match')"], cluster="id")
     assert [value.value for value in result.values.values()] == [1.0, 0.5]
     assert result.tools == ("Inspect",)
 
@@ -120,7 +120,7 @@ def test_of_samples_with_choices_the_prediction_is_the_letter_that_the_scorer_re
     path.write_text(json.dumps({**HEADER, "samples": samples}))
     rows = [row for batch in open_source(path).batches() for row in batch.to_pylist()]
     assert [row["prediction"] for row in rows] == ["A", "B", "Paris"]
-    result = karat.score(path, ["em", "column('value.choice')"])
+    result = karat.score(path, ["exact_match", "column('value.choice')"])
     assert [value.value for value in result.values.values()] == pytest.approx([1 / 3, 1 / 3])
 
 
@@ -135,5 +135,5 @@ def test_a_log_without_samples_says_which_to_score(tmp_path, more):
 def test_the_frame_of_samples_says_how_it_gets_the_answers(tmp_path):
     frame = [{"sample_id": "s", "eval_id": "e", "id": 1, "epoch": 1, "input": "Q", "target": "A", "score_exact": 1.0}]
     with pytest.raises(DataError, match=r'add SampleColumn\("output", path="output.completion"\)'):
-        karat.score(frame, "em")
-    assert karat.score([{**frame[0], "output": "A"}], "em").values["em"].value == 1.0
+        karat.score(frame, "exact_match")
+    assert karat.score([{**frame[0], "output": "A"}], "exact_match").values["exact_match"].value == 1.0

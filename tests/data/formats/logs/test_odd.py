@@ -32,7 +32,7 @@ DOCUMENTS = {
     "ragas": {"helpfulness": [{"metric_input": {"response": "4"}, "metric_output": 1, "is_accepted": True}]},
     "SQuAD": {"data": [{"title": "t", "paragraphs": [{"context": "c", "qas": [QA]}]}]},
     "MLflow": {
-        "info": {"trace_id": "t", "assessments": [{"assessment_name": "em", "feedback": {"value": 1}}]},
+        "info": {"trace_id": "t", "assessments": [{"assessment_name": "exact_match", "feedback": {"value": 1}}]},
         "data": {
             "spans": [
                 {"parent_span_id": None, "attributes": {"mlflow.spanInputs": "{}", "mlflow.spanType": '"RETRIEVER"'}}

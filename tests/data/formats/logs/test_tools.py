@@ -129,6 +129,6 @@ def test_the_retriever_of_dpr_has_contexts_and_ranked_ids():
 
 def test_the_tool_is_named_in_one_line(monkeypatch):
     monkeypatch.chdir(SAMPLES)
-    found = CliRunner().invoke(main, ["score", "promptfoo.jsonl", "-m", "em"])
+    found = CliRunner().invoke(main, ["score", "promptfoo.jsonl", "-m", "exact_match"])
     expected = "promptfoo: prediction ← response.output  reference ← testCase.assert[type=equals].value"
     assert found.output.splitlines()[0] == expected

@@ -100,7 +100,7 @@ KINDS = [each for each in vars(errors).values() if isinstance(each, type) and is
 def test_the_error_of_a_task_keeps_its_kind_and_says_where(files, kind):
     error = kind("pandas", extra="pandas", need="a metric") if kind is MissingExtra else kind("wrong")
     with pytest.raises(kind, match=re.escape(str(error)) + r" \(in the task of .*0\.parquet, row group 0") as found:
-        karat.score(files, "em", engine=Fails(error))
+        karat.score(files, "exact_match", engine=Fails(error))
     assert type(found.value) is kind
 
 
@@ -179,7 +179,7 @@ def test_a_task_that_hangs_is_ended_when_the_others_stop(files, metrics):
 
 
 def test_processes_of_a_script_without_a_guard_say_what_to_write(files):
-    script = f"import karat; karat.score({files!r}, 'em', engine='processes')"
+    script = f"import karat; karat.score({files!r}, 'exact_match', engine='processes')"
     ended = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, check=False)
     assert "SpecError: a process ended before its first task" in ended.stderr
     assert 'write `if __name__ == "__main__":` around the call, or use engine="threads"' in ended.stderr
@@ -194,12 +194,12 @@ class YieldsOne:
 
 def test_an_engine_that_yields_too_little_is_an_error(files):
     with pytest.raises(SpecError, match=r"ended without a result of the task of .*1\.parquet"):
-        karat.score(files, "em", engine=YieldsOne())
+        karat.score(files, "exact_match", engine=YieldsOne())
 
 
 def test_tasks_may_not_fail_where_a_condition_selects_their_rows(files):
     with pytest.raises(SpecError, match=r"max_failed_tasks .* where"):
-        karat.score(files, "em", engine="threads", where="prediction = 'good'", max_failed_tasks=1)
+        karat.score(files, "exact_match", engine="threads", where="prediction = 'good'", max_failed_tasks=1)
 
 
 @pytest.mark.parametrize("engine", [None, "threads"])
@@ -217,6 +217,6 @@ def test_bad_json_is_named_by_its_row_in_the_file(tmp_path):
     path.write_text("\n".join(lines))
     for where in (None, "id <> 1"):
         with pytest.raises(RowError, match=r"row 4, column .prediction.: expected text"):
-            karat.score(path, "em", where=where)
+            karat.score(path, "exact_match", where=where)
         with pytest.raises(RowError, match=rf"^{re.escape(str(path))}, row 4, column 'n': expected text"):
             karat.score(path, "column(n)", where=where)

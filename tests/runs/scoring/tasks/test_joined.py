@@ -15,7 +15,7 @@ from karat.runs.scoring.tasks.engine import Failed
 from karat.runs.scoring.tasks.local import Processes, Threads
 from karat.runs.scoring.tasks.task import score_part
 
-ROWS, METRICS = 6_000, ["em", "f1", "bleu"]
+ROWS, METRICS = 6_000, ["exact_match", "token_f1", "bleu"]
 
 
 @pytest.fixture(params=["same", "shuffled", "buckets"])

@@ -12,7 +12,7 @@ from karat.runs.scoring.tasks.task import score_part
 from karat.runs.store import writer as store
 from karat.runs.store.folders import partial_folder, run_folder
 
-METRICS = ["em", "bleu"]
+METRICS = ["exact_match", "bleu"]
 FILES = 3
 
 
@@ -91,7 +91,7 @@ def test_files_of_killed_writers_are_not_in_the_finished_run(folder):
 def test_runs_and_parts_without_rows_have_their_counts(folder, monkeypatch, least, where, rows):
     monkeypatch.setattr(parts_module, "LEAST_ROWS", least)
     run = score(folder, where=where, run="a").run
-    assert run.statistics("em").shape == (rows, 1)
+    assert run.statistics("exact_match").shape == (rows, 1)
     found = run.statistics("bleu")
     assert len(found) == rows
     assert found.shape[1] >= 1

@@ -25,7 +25,7 @@ from karat.runs.store.folders import STATES, partial_folder, run_folder
 from karat.stats.inference import Inference
 
 ROWS, FILES = 40_000, 3
-METRICS = ["em", "f1", "bleu"]
+METRICS = ["exact_match", "token_f1", "bleu"]
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +225,7 @@ def test_a_process_that_is_killed_is_replaced(files, tmp_path, monkeypatch):
     from deadly_module import deadly
 
     (tmp_path / "killed").unlink(missing_ok=True)
-    result = karat.score(files, ["em", deadly], engine=Processes(2))
+    result = karat.score(files, ["exact_match", deadly], engine=Processes(2))
     assert (tmp_path / "killed").exists()
     assert result.values["exact_match"] == whole(files).values["exact_match"]
 
@@ -235,7 +235,7 @@ import sys, karat
 from karat.runs.scoring.tasks import parts, local
 parts.LEAST_ROWS = 1
 if __name__ == "__main__":
-    karat.score(sys.argv[1], ["em", "f1", "bleu"], run="a", engine=sys.argv[2], resume=True,
+    karat.score(sys.argv[1], ["exact_match", "token_f1", "bleu"], run="a", engine=sys.argv[2], resume=True,
                 progress=lambda done, total: print(done, flush=True))
 """
 
@@ -270,7 +270,7 @@ def test_a_killed_driver_leaves_whole_parts(files, tmp_path, engine):
 )
 def test_what_cannot_be_scored_in_tasks_says_why(files, data, settings, reason):
     with pytest.raises(SpecError, match=reason):
-        karat.score(data or files, "em", **{"engine": "threads"} | settings)
+        karat.score(data or files, "exact_match", **{"engine": "threads"} | settings)
 
 
 @pytest.mark.parametrize("engine", [Threads, Processes, Ray, Spark])
@@ -294,22 +294,22 @@ def test_models_are_not_run_where_that_is_slower_or_leaves_the_machine(files, en
 
 def test_an_unknown_engine_is_an_error_with_the_nearest_name(files):
     with pytest.raises(SpecError, match="did you mean 'processes'"):
-        karat.score(files, "em", engine="proceses")
+        karat.score(files, "exact_match", engine="proceses")
     with pytest.raises(SpecError, match=r"no engine 'x'; there are: processes, ray, spark, threads$"):
-        karat.score(files, "em", engine="x")
+        karat.score(files, "exact_match", engine="x")
 
 
 def test_tasks_of_small_files_may_fail_too(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"prediction": ["a", "b"], "gold": ["a", "a"]}), path)
-    assert karat.score(path, "em", keep=False, max_failed_tasks=1).values["exact_match"].value == 0.5
+    assert karat.score(path, "exact_match", keep=False, max_failed_tasks=1).values["exact_match"].value == 0.5
 
 
 @pytest.mark.parametrize("engine", [None, "threads", "processes", "ray", "spark"])
 def test_a_file_without_rows_is_scored_without_tasks(files, tmp_path, engine):
     pq.write_table(pa.table({"prediction": ["a"], "gold": ["a"]}).slice(1), tmp_path / "none")
     (tmp_path / "none").replace(tmp_path / "none.parquet")
-    result = karat.score(tmp_path / "none.parquet", "em", engine=engine, run="none", max_failed_tasks=1)
+    result = karat.score(tmp_path / "none.parquet", "exact_match", engine=engine, run="none", max_failed_tasks=1)
     assert (result.n, result.run.read(["gold"]).num_rows) == (0, 0)
 
 
@@ -320,7 +320,9 @@ def test_lists_of_numbers_in_text_are_looked_for_in_the_first_rows_of_all(tmp_pa
         pq.write_table(pa.table({"prediction": cells, "gold": cells}), tmp_path / f"{at}.parquet")
     warned = pytest.warns(UserWarning, match="looks like JSON lists but is text") if listed == 0 else nullcontext()
     with warned:
-        assert karat.score(str(tmp_path / "*.parquet"), "em", engine="threads").values["exact_match"].value == 1
+        assert (
+            karat.score(str(tmp_path / "*.parquet"), "exact_match", engine="threads").values["exact_match"].value == 1
+        )
 
 
 def test_a_recipe_reads_only_the_columns_that_are_scored(files):

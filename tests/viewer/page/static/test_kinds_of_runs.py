@@ -44,10 +44,10 @@ def folder(tmp_path_factory):
             karat.score({**QUESTIONS, "retrieved": retrieved, "relevant": relevant}, ["mrr", "ndcg@3"], run=name)
         panel = Judge("correctness", model=[label("ann", "correct"), label("bo", "incorrect"), label("cy", "correct")])
         answers = {**QUESTIONS, "gold": [f"number {row}" for row in range(N)], "prediction": ["a lie"] * N}
-        karat.score(answers, [panel, "em"], run="panel")
-        karat.score({**answers, "gold": ["another"] * N}, "em", run="other-gold")
+        karat.score(answers, [panel, "exact_match"], run="panel")
+        karat.score({**answers, "gold": ["another"] * N}, "exact_match", run="other-gold")
         drawn = iter(range(3 * N))
-        karat.experiment({**QUESTIONS, "gold": ["0"] * N}, lambda question: str(next(drawn) % 3), "em",
+        karat.experiment({**QUESTIONS, "gold": ["0"] * N}, lambda question: str(next(drawn) % 3), "exact_match",
                          run="often", repetitions=3, concurrency=1)  # fmt: skip
     return folder
 

@@ -212,7 +212,7 @@ def test_the_name_of_the_system_is_nowhere_while_rows_are_labelled(browser, serv
     for name in ("zebra", "quokka"):
         rows = {"id": ["a", "b"], "question": ["one?", "two?"], f"answer_{name}": ["1", "2"], "truth": ["1", "3"]}
         roles = {"prediction": f"answer_{name}", "reference": "truth"}
-        karat.score(rows, "em", map=roles, run=name)
+        karat.score(rows, "exact_match", map=roles, run=name)
     label_next(["zebra", "quokka"], 2, output=tmp_path / "next.csv")
     options = ["--labels", tmp_path / "labels.jsonl", "--label-map", "right=1,wrong=0", "--rows", tmp_path / "next.csv"]
     for more in ([], ["--show", "question", "--show", "answer"]):

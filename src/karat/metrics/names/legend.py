@@ -1,0 +1,24 @@
+"""Which exact match is which, where a table has both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+BOTH = "em is the exact match after SQuAD's normalisation, as f1 has it; exact_match compares character by character"
+STRICT = "exact_match compares character by character, {} ignores case, punctuation and articles; -m em does so too"
+
+
+def tell_apart(specs: Collection[str], *, hint: bool = True) -> Iterator[str]:
+    """A line where a strict exact match stands beside SQuAD's; with `hint` also where it is beside SQuAD's F1 alone.
+
+    >>> list(tell_apart(["em", "f1"])), list(tell_apart(["em", "exact_match"])) == [BOTH]
+    ([], True)
+    >>> [*tell_apart(["exact_match", "token_f1"])][0][-66:]
+    'token_f1 ignores case, punctuation and articles; -m em does so too'
+    """
+    if "exact_match" not in specs:
+        return
+    if "em" in specs:
+        yield BOTH
+    elif hint and (f1 := [spec for spec in ("f1", "token_f1") if spec in specs]):
+        yield STRICT.format(f1[0])
