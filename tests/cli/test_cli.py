@@ -75,7 +75,7 @@ def test_standard_input_and_globs(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["score", "answers.jsonl"], 2, "Missing option '-m'"),
+        (["score", "answers.jsonl"], 2, "Missing option '-m' / '--metric'. -m em -m f1, for example"),
         (["score", "answers.jsonl", "-m", "exact_mtch"], 2, "did you mean 'exact_match'"),
         (["score", "answers.jsonl", "-m", "em(normalise=squad)"], 2, "did you mean 'normalize'"),
         (["score", "answers.jsonl", "-m", "em", "--map", "prediction"], 2, "expected ROLE=COLUMN"),

@@ -76,7 +76,9 @@ def power(
     karat power --run before --width 0.06 --human labels.csv --label-map good=1,bad=0
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if (difference is not None) + (width is not None) + answers != 1:
-        raise click.UsageError("expected --difference, or --width for labels by people, or --answers")
+        raise click.UsageError(
+            "expected --difference, or --width for labels by people, or --answers: --difference 0.02, say"
+        )
     most = 2 if difference is not None else 1
     if len(runs) > most:
         raise click.UsageError(f"--run: expected one run{' or two' if most == 2 else ''}, found {len(runs)}")

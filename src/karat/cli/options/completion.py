@@ -24,10 +24,17 @@ _ROLES = ("prediction", "reference", "question", "contexts", "retrieved", "relev
 class Offered(click.types.StringParamType):
     """A text for which a shell offers names, paths, or both; bash only paths where no name fits."""
 
-    def __init__(self, name: str, offer: Offer | None = None, path: str = "", *, rows: bool = False) -> None:
+    def __init__(
+        self, name: str, offer: Offer | None = None, path: str = "", *, rows: bool = False, missing: str | None = None
+    ) -> None:
         self.name = name
+        self._missing = missing  # what to type where the text is required
         self.has_rows = rows  # whose columns other parameters name
         self._offer, self._path = offer, path  # "file", "dir" or ""
+
+    def get_missing_message(self, *_: Any, **__: Any) -> str | None:
+        """What to type, which stands after "Missing option"."""
+        return self._missing
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         """The names that begin so, after the paths, which the shell lists by itself."""
@@ -137,7 +144,8 @@ ROWS = Offered("rows", _runs, "file", rows=True)
 COLUMN = Offered("column", _columns)
 LABELS = Offered("labels", _columns, "file")
 MAPPING = Offered("role=column", _roles)
-SPEC = Offered("spec", _metrics)
+_ANY = "-m em -m f1, for example; `karat metrics` lists all, and `karat init FOLDER` tries what can be scored"
+SPEC = Offered("spec", _metrics, missing=_ANY)
 SCORED = Offered("spec", _scored)
 ENGINE = Offered("name", _engines)
 SCHEMA = Offered("command", _schemas)
