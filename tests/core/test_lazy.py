@@ -1,6 +1,9 @@
 """Names that are imported on first use: type checkers are told the same names and modules."""
 
 import ast
+import inspect
+import pickle
+import sys
 from importlib import import_module
 from pathlib import Path
 from unittest import mock
@@ -48,3 +51,18 @@ def test_every_name_is_there_and_no_other(package):
         assert getattr(module, name) is not None
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'no_such_name'"):
         _ = module.no_such_name
+
+
+def test_a_module_is_loaded_when_something_of_it_is_used(monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    lazy.load_late("colorsys")
+    import colorsys
+
+    late = sys.modules["colorsys"]
+    assert inspect.getmodule(str) is not late
+    assert sys.modules["colorsys"] is late is colorsys
+    assert colorsys.rgb_to_hls(0, 0, 0) == (0, 0, 0)
+    assert sys.modules["colorsys"] is not late
+    assert pickle.loads(pickle.dumps(late)) is sys.modules["colorsys"]  # noqa: S301
+    lazy.load_late("there_is_no_such_module")
+    assert "there_is_no_such_module" not in sys.modules

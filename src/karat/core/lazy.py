@@ -52,6 +52,9 @@ class _Late(ModuleType):
         setattr(self, name, value)
         return value
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return import_module, (self.__name__,)
+
 
 def load_late(module: str) -> None:
     """Let `import module` cost nothing in this process until something of the module is used.
@@ -60,7 +63,7 @@ def load_late(module: str) -> None:
     """
     if module not in sys.modules and (spec := find_spec(module)) is not None:
         late = sys.modules[module] = _Late(module)
-        late.__spec__ = spec
+        late.__spec__, late.__file__ = spec, spec.origin  # what `inspect` asks every module for
 
 
 def import_extra(module: str, *, extra: str, need: str, package: str | None = None) -> Any:
