@@ -96,3 +96,13 @@ def test_a_pipe_gets_nothing(monkeypatch):
     with progress_bar() as report:
         assert report is None
     assert sys.stderr.getvalue() == ""
+
+
+def test_what_a_function_prints_is_no_part_of_the_result(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "task.py").write_text("def answer(question):\n    print('asked')\n    return 'a'\n")
+    (tmp_path / "rows.jsonl").write_text('{"question": "b", "reference": "a"}\n')
+    words = ["experiment", "task.py:answer", "--data", "rows.jsonl", "-m", "exact_match", "--json"]
+    done = CliRunner().invoke(main, words)
+    assert json.loads(done.stdout)["metrics"][0]["value"] == 1
+    assert "asked" in done.stderr

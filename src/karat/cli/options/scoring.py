@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import fields
 from functools import reduce, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -226,14 +226,16 @@ progress_option = option(
 def progress_bar(action: str = "scoring", unit: str = "rows") -> Iterator[Callable[[int, int | None], None] | None]:
     """A line of progress on a terminal; lines in a pipe if `--progress` asks for them, none with `--no-progress`.
 
-    Call its value with the number done and the total.
+    Call its value with the number done and the total. Meanwhile what metrics, functions and clusters print goes to
+    standard error: standard output has the result alone.
     """
     context, terminal = click.get_current_context(silent=True), sys.stderr.isatty()
     wanted = None if context is None else context.meta.get(_PROGRESS)
-    if not (terminal if wanted is None else wanted):
-        yield None
-        return
-    from karat.cli.options.progress import print_progress, show_progress  # noqa: PLC0415  (heavy)
+    with redirect_stdout(sys.stderr):
+        if not (terminal if wanted is None else wanted):
+            yield None
+            return
+        from karat.cli.options.progress import print_progress, show_progress  # noqa: PLC0415  (heavy)
 
-    with (show_progress if terminal else print_progress)(action, unit, sys.stderr) as report:
-        yield report
+        with (show_progress if terminal else print_progress)(action, unit, sys.stderr) as report:
+            yield report
