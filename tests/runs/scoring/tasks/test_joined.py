@@ -15,7 +15,7 @@ from karat.runs.scoring.tasks.engine import Failed
 from karat.runs.scoring.tasks.local import Processes, Threads
 from karat.runs.scoring.tasks.task import score_part
 
-ROWS, METRICS = 6_000, ["exact_match", "token_f1", "bleu"]
+ROWS, METRICS = 3_000, ["exact_match", "token_f1", "bleu"]
 
 
 @pytest.fixture(params=["same", "shuffled", "buckets"])
@@ -32,20 +32,20 @@ def files(request, tmp_path, monkeypatch):
     texts = [" ".join(words[random.integers(0, 6, size)]) for size in random.integers(1, 7, ROWS)]
     ids = random.permutation(ROWS)
     gold = {"id": ids, "answer": texts, "topic": [f"t{at % 4}" for at in ids], "document": [at // 7 for at in ids]}
-    answered = np.delete(np.arange(ROWS), [5, 99, 4_000])
+    answered = np.delete(np.arange(ROWS), [5, 99, 2_000])
     if request.param != "same":
         answered = random.permutation(answered)
     if request.param == "buckets":
         monkeypatch.setattr(join_module, "GOLD_BYTES", 0)
-        monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 40_000)
+        monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 20_000)
     predictions = {
         "key": [str(ids[at]) for at in answered] + ["none"],
         "prediction": [None if at % 23 == 3 else texts[at - at % 3] for at in answered] + ["x"],
         "seconds": random.gamma(2, 1, len(answered) + 1) * 1e6,
     }
-    for name, table, cut in (("gold", pa.table(gold), 2_500), ("predictions", pa.table(predictions), 1_111)):
-        pq.write_table(table.slice(0, cut), tmp_path / f"{name}0.parquet", row_group_size=500)
-        pq.write_table(table.slice(cut), tmp_path / f"{name}1.parquet", row_group_size=500)
+    for name, table, cut in (("gold", pa.table(gold), 1_300), ("predictions", pa.table(predictions), 611)):
+        pq.write_table(table.slice(0, cut), tmp_path / f"{name}0.parquet", row_group_size=300)
+        pq.write_table(table.slice(cut), tmp_path / f"{name}1.parquet", row_group_size=300)
     return {
         "data": str(tmp_path / "predictions*.parquet"),
         "gold": str(tmp_path / "gold*.parquet"),
@@ -134,7 +134,7 @@ def test_a_joined_run_does_not_go_on_with_other_predictions(files, tmp_path):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("predictions1", r"'key': expected every id once, found '\d+' in rows \d+, 599"),
+        ("predictions1", r"'key': expected every id once, found '\d+' in rows \d+, 299"),
         ("gold0", "'id': the id is null or empty in row 2; expected"),
     ],
 )
@@ -142,7 +142,7 @@ def test_ids_that_are_null_or_not_unique_are_refused(files, tmp_path, name, prob
     path = tmp_path / f"{name}.parquet"
     table = pq.read_table(path)
     if name == "gold0":
-        ids = pa.array([7, None, *range(6_000, 8_498)])
+        ids = pa.array([7, None, *range(3_000, 4_298)])
         table = table.set_column(0, "id", ids)
     pq.write_table(pa.concat_tables([table, table.slice(9, 1)]), path)
     with pytest.raises(JoinError, match=problem):
@@ -151,7 +151,7 @@ def test_ids_that_are_null_or_not_unique_are_refused(files, tmp_path, name, prob
 
 def test_the_first_error_in_a_large_join_names_where_it_was(files, tmp_path, monkeypatch):
     monkeypatch.setattr(join_module, "GOLD_BYTES", 0)
-    monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 40_000)
+    monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 20_000)
 
     @karat.metric(source="ours", register=False)
     def wrong(prediction: karat.kinds.Text) -> karat.kinds.Score:
