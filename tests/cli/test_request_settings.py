@@ -237,9 +237,7 @@ def test_no_hint_to_the_address_where_the_endpoint_has_answered_in_its_words(end
 def test_models_that_are_named_are_of_the_right_kind(endpoint):
     endpoint.models = ["text-embedding-3-small", "bge-m3-x", "whisper-1", "gpt-4o-mini-tts", "gpt-5-nano"]
     assert "there are: gpt-5-nano (" in run(model="text-embedding-3").output.replace("\n", " (")
-    judged = CliRunner().invoke(
-        main, ["score", "rows.jsonl", "-m", "semantic_similarity(backend='endpoint',model='x')"]
-    )
+    judged = CliRunner().invoke(main, ["score", "rows.jsonl", "-m", "semantic_similarity(endpoint=true,model='x')"])
     assert "there are: bge-m3-x, text-embedding-3-small" in judged.output
 
 
