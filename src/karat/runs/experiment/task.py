@@ -118,8 +118,6 @@ def _load_file(name: str) -> Task:
     file, colon, wanted = name.rpartition(":")
     if not (colon and file and wanted):
         raise SpecError(f"task {name!r}: expected FILE.py:FUNCTION")
-    if not Path(file).is_file():
-        raise DataError(f"task {name!r}: there is no file {file}; expected FILE.py:FUNCTION")
     try:
         module, source = load_file(file), read_small(Path(file))
     except OSError as error:
