@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
+from karat.data.filter import filter_rows
+from karat.data.open import open_source
 from karat.data.write import write
 
 ROWS = {
@@ -99,3 +101,15 @@ def test_quoted_names_and_calculations_are_left_alone():
     )
     with pytest.raises(karat.errors.DataError, match="names with hyphens need double quotes"):
         karat.score(ROWS, "exact_match", where="topic-name = 'x'")
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("anwser = 'a'", "there is no column 'anwser'; did you mean 'answer'?"),
+        ("answer =", "it ends where a value is expected"),
+    ],
+)
+def test_a_slip_in_a_condition_is_named(where, said):
+    with pytest.raises(karat.errors.DataError, match=re.escape(said)):
+        filter_rows(open_source({"answer": ["a"]}), where, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.columns.kinds import Array
-from karat.core.errors import DataError
+from karat.core.errors import DataError, did_you_mean
 from karat.data.json.values import read_values, value_type
 from karat.data.paths.nested import add_nested, find_nested
 from karat.data.source import Source
@@ -81,7 +81,7 @@ def filter_rows(
         if clocks := _CLOCKS & (folded - {name.casefold() for name in used}):
             raise _refuse_changing(where, min(clocks))
         empty = [pa.nulls(0, value_type(extended.schema.field(name))) for name in used]
-        _evaluate(connect(**OFFLINE), where, dict(zip(used, empty, strict=True)), 0)
+        _evaluate(connect(**OFFLINE), where, dict(zip(used, empty, strict=True)), 0, extended.schema.names)
 
     def read_numbered() -> Iterator[tuple[Array, pa.RecordBatch]]:
         connection = connect(**OFFLINE)
@@ -93,7 +93,7 @@ def filter_rows(
             if where is not None:
                 fields = map(extended.schema.field, used)
                 columns = {field.name: read_values(rows_read.column(field.name), field) for field in fields}
-                mask = _evaluate(connection, where, columns, len(rows_read))
+                mask = _evaluate(connection, where, columns, len(rows_read), used)
                 kept, batch = numbers[np.asarray(mask.fill_null(False))], filter_batch(batch, mask)
             if left is not None:
                 kept, batch = kept[:left], batch.slice(0, left)
@@ -125,7 +125,9 @@ def names_in(where: str, statement: str = _CONDITION, columns: Collection[str] =
     if tree["error"]:
         for name in filter(is_keyword, columns):
             _check_quoted(where, name)
-        raise DataError(f"the condition {where!r} does not work: {tree['error_message']}")
+        ends = tree["error_message"].endswith('near ")"') and ")" not in where
+        problem = "it ends where a value is expected" if ends else tree["error_message"]
+        raise DataError(f"the condition {where!r} does not work: {problem}")
     if refused := _find_growth(tree):
         raise DataError(f"the condition {where!r} {refused}")
     used = set[str]()
@@ -259,7 +261,9 @@ def _constant(node: dict[str, Any]) -> str | None:
     return None if value is None else str(value)
 
 
-def _evaluate(connection: duckdb.DuckDBPyConnection, where: str, used: Mapping[str, pa.Array], rows: int) -> pa.Array:
+def _evaluate(
+    connection: duckdb.DuckDBPyConnection, where: str, used: Mapping[str, pa.Array], rows: int, names: Sequence[str]
+) -> pa.Array:
     """Whether the condition is true, row by row. DuckDB gets one batch at a time, which keeps row order and types."""
     columns = map(to_duckdb, used.values())
     table = pa.table([*columns, pa.nulls(rows)], [*used, "karat_no_column"])  # a table needs a column
@@ -276,7 +280,9 @@ def _evaluate(connection: duckdb.DuckDBPyConnection, where: str, used: Mapping[s
         hint = f'; names with dots need double quotes: "{unquoted[0]}"' if unquoted else ""
         if not hint and re.search(r"\w-\w", _IN_QUOTES.sub("''", where)):
             hint = "; names with hyphens need double quotes"
-        raise DataError(f"the condition {where!r} does not work: {explain(error)}{hint}") from error
+        missing = None if hint else re.search(r'Referenced column "(.+?)" not found', str(error))
+        problem = f"there is no column {missing[1]!r}{did_you_mean(missing[1], names)}" if missing else explain(error)
+        raise DataError(f"the condition {where!r} does not work: {problem}{hint}") from error
     if mask.shape != (rows, 1):
         raise DataError(f"the condition {where!r} must hold for one row at a time; an aggregate does not")
     return mask.column(0).combine_chunks()
