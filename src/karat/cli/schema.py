@@ -7,12 +7,16 @@ import json
 import click
 
 from karat.cli.options.completion import SCHEMA
+from karat.cli.options.sections import commands_with_settings
+from karat.cli.options.settings_file import OWN, settings_schema
 
 
 @click.command()
 @click.argument("command", type=SCHEMA, nargs=-1, metavar="[COMMAND]...")
 def schema(command: tuple[str, ...]) -> None:
     """Print the JSON Schema of what COMMAND prints with --json; without COMMAND, the commands that have one.
+
+    `karat schema karat.toml` prints the one of the file with options, which has the keys of [tool.karat] too.
 
     \b
     karat schema compare > compare.schema.json
@@ -21,7 +25,10 @@ def schema(command: tuple[str, ...]) -> None:
     from karat.cli.options.printed import PRINTED, load_schema  # noqa: PLC0415  (heavy)
 
     name = " ".join(command)
-    if not command:
+    if name == OWN:
+        shown = settings_schema(commands_with_settings(click.get_current_context().find_root()))
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+    elif not command:
         click.echo("\n".join(PRINTED))
     elif name not in PRINTED:
         from karat.core.errors import did_you_mean  # noqa: PLC0415  (heavy)

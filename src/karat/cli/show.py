@@ -10,6 +10,7 @@ import click
 
 from karat.cli.options.completion import COLUMN, ROWS, SCORED
 from karat.cli.options.numbers import Whole
+from karat.cli.options.sections import command
 
 if TYPE_CHECKING:
     from karat.cli.options.printed import ShownOrder
@@ -19,7 +20,7 @@ _MOST = 10
 _COUNT = Whole(min=1)
 
 
-@click.command()
+@command()
 @click.argument("runs", type=ROWS, nargs=-1, required=True, metavar="RUN [RUN]...")
 @click.option(
     "--worst", type=_COUNT, metavar="N", help=f"The N rows with the worst scores; the default, with N = {_MOST}."

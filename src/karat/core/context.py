@@ -31,6 +31,7 @@ class Context:
     `rehearses`: requests are only counted, or written to a file: none is answered (`karat.models.batch`).
     `run`: the key of the run that is scored, under which its calls to models are recorded.
     `machine`: where encoders run (`karat.models.encoders.machine`).
+    `settings`: the options of the command that are from a settings file, as one would type them.
     `threads`: how many threads may compute, where that is not for `karat.core.parallel` to find out.
     """
 
@@ -43,6 +44,7 @@ class Context:
     rehearses: bool = False
     run: str | None = None
     machine: Any = None
+    settings: str = ""
     threads: int | None = None
 
 

@@ -31,6 +31,7 @@ class Offered(click.types.StringParamType):
         self._missing = missing  # what to type where the text is required
         self.has_rows = rows  # whose columns other parameters name
         self._offer, self._path = offer, path  # "file", "dir" or ""
+        self.is_path, self.is_name = bool(path), offer is not None
 
     def get_missing_message(self, *_: Any, **__: Any) -> str | None:
         """What to type, which stands after "Missing option"."""

@@ -15,7 +15,7 @@ from karat.cli.options.completion import FILE
 from karat.cli.options.governor import ModelOptions, check_governor, open_governor
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.scoring import CAPPED, Command, option_group
-from karat.cli.options.sections import options_under
+from karat.cli.options.sections import is_from_file, options_under
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -113,7 +113,7 @@ def ask_models(
     """
     if not any(metric.asks_model for metric in metrics):
         about_models = {name: value for name, value in vars(asking).items() if name != "resume" or run is None}
-        if present := [name for name, value in about_models.items() if value not in _ABSENT]:
+        if present := [name for name, value in about_models.items() if value not in _ABSENT and _is_typed(name)]:
             flag = present[0].replace("_", "-").replace("models", "model")
             other = "; --run NAME keeps a run that it can continue" if flag == "resume" else ""
             raise click.UsageError(f"--{flag} is about models, but no metric asks one: -m judge:NAME{other}")
@@ -182,7 +182,7 @@ def _with_model(metrics: Sequence[Metric], models: Sequence[str]) -> Iterator[Me
             yield _using(metric, model=models[0] if len(models) == 1 else list(models))
         else:
             raise click.UsageError(f"{metric.judge.name} needs a model: --model NAME")
-    if not used:
+    if not used and _is_typed("models"):
         raise click.UsageError("--model: every judge names its own model already")
 
 
@@ -192,8 +192,13 @@ def _with_request(metrics: Iterable[Metric], asking: ModelOptions) -> Iterator[M
     for metric in metrics:
         judges += metric.judge is not None
         yield _using(metric, **sent) if sent and metric.judge is not None else metric
-    if sent and not judges:
-        raise click.UsageError(f"--{next(iter(sent)).replace('_', '-')} is about judges, but no metric is one")
+    if not judges and (typed := [name for name in sent if _is_typed(name)]):
+        raise click.UsageError(f"--{typed[0].replace('_', '-')} is about judges, but no metric is one")
+
+
+def _is_typed(name: str) -> bool:
+    """Whether an option is from the command line: one from a file need not be about every call."""
+    return not is_from_file(click.get_current_context(), name)
 
 
 def _using(metric: Metric, **settings: Any) -> Metric:

@@ -1,12 +1,17 @@
-"""Options under headings in a command's help: those without one come first."""
+"""The commands that score, look and compare: their help has options under headings, and a file may have options."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
+
+from karat.cli.options.settings_file import SettingsFile, find_settings, list_options
+from karat.core.context import change_context
 
 
 class Option(click.Option):
@@ -18,7 +23,10 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help has its options under their headings, in the order of the first option of each."""
+    """A command whose help has its options under their headings, in the order of the first option of each.
+
+    Options that are not typed are taken from the nearest settings file; it says which.
+    """
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, those without a heading first."""
@@ -30,6 +38,58 @@ class Command(click.Command):
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context, with the options of the settings file as defaults."""
+        own = parent is not None and parent.parent is None  # not one of `karat runs`
+        skips = parent is None or parent.resilient_parsing or not {"-h", "--help"}.isdisjoint(args)
+        file = find_settings() if own and not skips else None
+        if file is not None and parent is not None:
+            extra["default_map"] = file.defaults(self.name or "", commands_with_settings(parent))
+            extra["obj"] = file
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.BadParameter as error:
+            if file is not None and error.ctx and error.param and is_from_file(error.ctx, error.param.name):
+                error.message = f"{file.name}: {error.message}"
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command, and say which options are from the settings file."""
+        taken = [
+            word
+            for key, option in list_options(self).items()
+            if is_from_file(ctx, option.name)
+            for word in _type_option(key, (ctx.default_map or {})[option.name])
+        ]
+        if not taken:
+            return super().invoke(ctx)
+        file: SettingsFile = ctx.obj
+        said = f"{file.name}: {shlex.join(taken)}"
+        click.echo(f"from {said}", err=True)
+        with change_context(settings=said):
+            return super().invoke(ctx)
+
+
+def is_from_file(context: click.Context, name: str | None) -> bool:
+    """Whether a parameter has its value from a settings file."""
+    return context.get_parameter_source(name or "") is ParameterSource.DEFAULT_MAP
+
+
+def commands_with_settings(context: click.Context) -> dict[str, click.Command]:
+    """The commands that take options from a settings file, by their names."""
+    group: Any = context.command
+    found = ((name, group.get_command(context, name)) for name in group.list_commands(context))
+    return {name: each for name, each in found if isinstance(each, Command)}
+
+
+def _type_option(key: str, value: Any) -> list[str]:
+    """The words that one would type for an option."""
+    if isinstance(value, bool):
+        return [f"--{key}"] if value else []
+    return [word for each in (value if isinstance(value, list) else [value]) for word in (f"--{key}", each)]
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

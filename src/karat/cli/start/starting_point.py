@@ -1,4 +1,4 @@
-"""The files that `karat init` writes: a script, a task to fill in, and a GitHub workflow."""
+"""The files that `karat init` writes: a script, options of commands, a task to fill in, and a GitHub workflow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from karat.runs.survey.scorable import Scorable
     from karat.runs.survey.trials import Proposals
 
-SCRIPT, TASK, WORKFLOW = "karat.sh", "task.py", ".github/workflows/karat.yml"
+SCRIPT, OPTIONS, TASK, WORKFLOW = "karat.sh", "karat.toml", "task.py", ".github/workflows/karat.yml"
 _HERE = Path()
 _ANSWERS = ("em", "f1")
 _JUDGES = 3  # that are named for a file
@@ -32,6 +32,16 @@ _HEAD = """\
 set -e
 cd -- "$(dirname -- "$0")"
 now=$(date +%Y-%m-%d-%H%M%S)  # each time the runs have new names; `karat runs` lists them
+"""
+_OPTIONS = """\
+# Options of karat's commands in this folder, so that `karat score FILE` is enough; what is typed wins. Written by
+# `karat init`. A line that begins with # does nothing until you remove the #. All keys: karat schema {options}
+# model = "NAME"                           # of judges
+# base-url = "http://localhost:8000/v1"    # where it is; the key is in $OPENAI_API_KEY
+# max-calls = 500
+[score]
+metric = {metrics}
+# fail-under = {{ {gate} }}
 """
 _TASK = '''\
 # Your system, which karat calls for every row of {file}. Written by `karat init`.
@@ -116,6 +126,8 @@ def make_files(folder: Path, found: Proposals) -> tuple[dict[Path, str], list[Da
     files = dict[Path, str]()
     if systems or questions or without:
         files[folder / SCRIPT] = _write_script(systems, questions, without)
+    if systems:
+        files[folder / OPTIONS] = _write_options(systems[0][0])
     for file in questions:
         files[folder / TASK] = _write_task(file)
     root = _find_repository(folder)
@@ -171,6 +183,12 @@ def _write_script(
     if not systems and not questions:
         parts.append(f'echo "{SCRIPT}: nothing can be scored yet; edit this file" >&2\nexit 1\n')
     return "\n".join(parts)
+
+
+def _write_options(first: Scorable) -> str:
+    spec, value = next(iter(first.result.values.items()))
+    gate = f"{json.dumps(spec)} = {value.value:.2f}"
+    return _OPTIONS.format(options=OPTIONS, metrics=json.dumps(list(first.specs)), gate=gate)
 
 
 def _by_file(group: Sequence[Scorable]) -> list[list[Scorable]]:

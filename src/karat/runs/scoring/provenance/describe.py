@@ -87,7 +87,8 @@ def _source_name(source: Any) -> str:
 def _command_line() -> str:
     program, *words = sys.argv or ["python"]
     called = "python -m karat" if Path(program).name == "__main__.py" else shlex.quote(Path(program).name)
-    return " ".join([called, *(shlex.quote(hide_secrets(word)) for word in words)])
+    settings = f"  # {found}" if (found := current_context().settings) else ""
+    return " ".join([called, *(shlex.quote(hide_secrets(word)) for word in words)]) + settings
 
 
 def _versions() -> dict[str, str]:
