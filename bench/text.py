@@ -22,7 +22,9 @@ import numpy as np
 import pyarrow as pa
 from rapidfuzz import process
 from rapidfuzz.distance import JaroWinkler, Levenshtein
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 from side_by_side import in_turn, machine
 
 import karat

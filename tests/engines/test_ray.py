@@ -283,8 +283,8 @@ def slow(prediction: karat.kinds.Text) -> karat.kinds.Score:
 parts.TASK_ROWS = 1
 if __name__ == "__main__":
     karat.score(
-        "rows.parquet", ["em", "f1", "bleu", slow], by="topic", cluster="topic", run=sys.argv[1], resume=True,
-        engine=Ray(sys.argv[2]), progress=lambda done, total: print(done, flush=True),
+        "rows.parquet", ["exact_match", "token_f1", "bleu", slow], by="topic", cluster="topic", run=sys.argv[1],
+        resume=True, engine=Ray(sys.argv[2]), progress=lambda done, total: print(done, flush=True),
     )
 """
 

@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 
 import pyarrow as pa
 import pytest
@@ -68,17 +66,3 @@ def test_other_files_are_left_to_duckdb(tmp_path, fault):
     assert read_few(file).to_pylist() == [{"a": 1, "b": 2}]
     file.write_text(f'{{"a": 1, "b": 2}}\n{fault}\n')
     assert read_few(file) is None
-
-
-def test_a_command_of_few_rows_does_without_duckdb(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"prediction": "a", "reference": "a"}\n' * 12)
-    code = "import atexit, sys; atexit.register(lambda: print('_duckdb' in sys.modules)); "
-    code += "from karat.cli.main import main; main()"
-    for more, loaded in (([], "False"), (["--where", "reference = 'a'"], "True")):
-        words = ["score", "a.jsonl", "-m", "exact_match", "--json", *more]
-        done = subprocess.run(
-            [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        value, said = done.stdout.splitlines()
-        assert json.loads(value)["metrics"][0]["value"] == 1
-        assert said == loaded

@@ -82,7 +82,7 @@ def test_the_token_is_that_of_the_environment(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("./no/such", "no folder"), ("a/b/c", "no folder"), (".", "no config.json"), ("a-file", "is no folder")],
+    [("./no/such", "no folder"), ("a/b/c", "no folder"), (".", "no config.json"), ("a-file", "is not a folder")],
 )
 def test_what_is_no_model_is_told(name, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -37,7 +37,7 @@ def test_files_are_scored_where_they_are_compared_and_ranked():
     printed = run("compare", "fid.csv", "gpt4.jsonl", "-m", "squad")
     assert "gpt4.jsonl is worse than fid.csv by 33.3 points" in printed.stdout, printed.output
     assert "\nem " in printed.stdout
-    assert "token_f1" in printed.stdout
+    assert "\nf1 " in printed.stdout
     kept = [karat.score(name, "squad", run=f"run-{name[0]}").run for name in ANSWERS]
     alone = karat.compare(*ANSWERS, metrics="squad")
     assert [each.comparison for each in alone.findings] == [each.comparison for each in karat.compare(*kept).findings]

@@ -109,12 +109,12 @@ def test_a_latex_table_marks_what_is_shown_and_what_is_not():
     table = Table(columns, rows, notes=("Bold: better.",))
     lines = [line for line in latex_table(table) if line.endswith(r"\\")]
     assert lines[1:] == [
-        r"f1 & 0.10 & \textbf{0.90} & +0.80 & 0.70 to 0.90 & 0.01 \\",
+        r"token\_f1 & 0.10 & \textbf{0.90} & +0.80 & 0.70 to 0.90 & 0.01 \\",
         r"\quad a\&b & 0.10 & 0.90 & +0.80\rlap{$^\dagger$} & 0.70 to 0.90 & 0.01 \\",
     ]
     lines = [line for line in latex_table(table, plus_minus=True) if line.endswith(r"\\")]
     assert lines[0] == r"metric & A & B & difference $\pm$ half the 95 \% interval & p \\"
-    assert lines[1] == r"f1 & 0.10 & \textbf{0.90} & +0.80 $\pm$ 0.10 & 0.01 \\"
+    assert lines[1] == r"token\_f1 & 0.10 & \textbf{0.90} & +0.80 $\pm$ 0.10 & 0.01 \\"
 
 
 def three_systems():

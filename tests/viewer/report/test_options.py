@@ -147,9 +147,9 @@ def test_scores_are_drawn_by_no_column_that_is_left_out(tmp_path):
 
     def drawn(**options):
         path = karat.report(result, output=tmp_path / "r.html", overwrite=True, **options)
-        curves = read(path)["curves"]["exact_match"]
+        curves = read(path)["curves"]["em"]
         return {across: len(found["systems"][0]["parts"]) for across, found in curves.items()}
 
-    assert drawn() == {"length": 1, "cost": 10, "token_f1": 2}
-    assert drawn(redact="cost") == {"length": 1, "token_f1": 2}
-    assert drawn(texts=False) == {"length": 0, "token_f1": 2}
+    assert drawn() == {"length": 1, "cost": 10, "f1": 2}
+    assert drawn(redact="cost") == {"length": 1, "f1": 2}
+    assert drawn(texts=False) == {"length": 0, "f1": 2}

@@ -53,7 +53,7 @@ class Command(click.Command):
             return super().make_context(info_name, args, parent, **extra)
         except click.BadParameter as error:
             if file is not None and error.ctx and error.param and is_from_file(error.ctx, error.param.name):
-                error.message = f"{file.name}: {error.message}"
+                raise click.BadParameter(f"{file.name}: {error.message}", error.ctx, error.param) from error
             raise
 
     def invoke(self, ctx: click.Context) -> Any:

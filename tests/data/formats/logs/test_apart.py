@@ -89,16 +89,17 @@ def written(folder, rows, form):
 def follow(path, message):
     """The value of the metric under the option that the message says, on the command line and in Python."""
     option = re.search(r'Score one, (--where ".*") \(in Python, where=(.*)\), or each', message)
-    done = CliRunner().invoke(main, ["score", str(path), "-m", "em", "--json", *shlex.split(option[1])])
+    done = CliRunner().invoke(main, ["score", str(path), "-m", "exact_match", "--json", *shlex.split(option[1])])
     values = [json.loads(done.output)["metrics"][0]["value"]] if done.exit_code == 0 else [done.output]
     try:
-        return [*values, karat.score(path, "em", where=literal_eval(option[2])).values["em"].value]
+        return [*values, karat.score(path, "exact_match", where=literal_eval(option[2])).values["exact_match"].value]
     except karat.errors.DataError as error:
         return str(error)
 
 
 @pytest.mark.parametrize(
-    ("name", "metric"), [("em", "exact_match"), ("column(exact_match)", None), ("pass_at(em)@1", None)]
+    ("name", "metric"),
+    [("exact_match", "exact_match"), ("column(exact_match)", None), ("pass_at(exact_match)@1", None)],
 )
 def test_filters_of_lm_eval_are_not_pooled(tmp_path, name, metric):
     path = written(tmp_path, lm_eval(), "jsonl")
@@ -112,7 +113,7 @@ def test_filters_of_lm_eval_are_not_pooled(tmp_path, name, metric):
 
 
 def test_a_value_for_each_filter_may_be_asked_for(tmp_path):
-    result = karat.score(written(tmp_path, lm_eval(), "jsonl"), "em", by="filter")
+    result = karat.score(written(tmp_path, lm_eval(), "jsonl"), "exact_match", by="filter")
     assert {label: group.value for label, group in result.groups["exact_match"].items()} == {
         "strict": 0.25,
         'it\'s "loose"': 1.0,
@@ -123,17 +124,21 @@ def test_a_value_for_each_filter_may_be_asked_for(tmp_path):
 def test_prompts_and_providers_of_promptfoo_are_chosen_step_by_step(tmp_path, form):
     path = written(tmp_path, promptfoo(), form)
     with pytest.raises(karat.errors.DataError, match=r"by provider\.id \('a', 'b'\)") as error:
-        karat.score(path, "em")
+        karat.score(path, "exact_match")
     assert "by promptIdx (0, 1)" in str(follow(path, str(error.value)))
-    result = karat.score(path, "em", where="promptIdx = 0")
-    assert (result.values["em"].value, result.values["em"].scored) == (1.0, 8)
+    result = karat.score(path, "exact_match", where="promptIdx = 0")
+    assert (result.values["exact_match"].value, result.values["exact_match"].scored) == (1.0, 8)
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 def test_the_expected_value_of_each_row_is_looked_for_in_that_row(tmp_path, form):
     path = written(tmp_path, promptfoo(["a"], 1, 60), form)
-    result = karat.score(path, "em")
-    assert (result.values["em"].value, result.values["em"].n, result.values["em"].scored) == (1.0, 240, 240)
+    result = karat.score(path, "exact_match")
+    assert (
+        result.values["exact_match"].value,
+        result.values["exact_match"].n,
+        result.values["exact_match"].scored,
+    ) == (1.0, 240, 240)
     assert result.mapping["reference"].split("|")[:2] == ["vars.expected", "testCase.assert[type=equals].value"]
 
 
@@ -143,32 +148,32 @@ def test_an_assertion_that_is_a_template_stands_for_a_variable(tmp_path, form):
     for row, gold in zip(rows, GOLD, strict=True):
         row["testCase"] |= {"assert": [{"type": "equals", "value": "{{ city }}"}]}
         row["vars"] |= {"city": gold}
-    assert karat.score(written(tmp_path, rows, form), "em").values["em"].value == 1.0
+    assert karat.score(written(tmp_path, rows, form), "exact_match").values["exact_match"].value == 1.0
     rows[0]["testCase"] |= {"assert": [{"type": "equals", "value": "{{ city }}!"}]}
-    value = karat.score(written(tmp_path, rows, form), "em").values["em"]
+    value = karat.score(written(tmp_path, rows, form), "exact_match").values["exact_match"]
     assert (value.n, value.scored, value.value) == (4, 3, 1.0)
 
 
 @pytest.mark.parametrize(("rows", "n"), [(inspect_like, 8), (lambda: lm_eval(["none"]), 4)])
 def test_repeats_of_one_system_are_one_system(rows, n):
-    assert karat.score(list(rows()), "em").n == n
+    assert karat.score(list(rows()), "exact_match").n == n
 
 
 def test_perturbations_of_helm_are_named_with_the_condition_for_none():
     with pytest.raises(karat.errors.DataError, match="by perturbation") as error:
-        karat.score(list(helm()), "em")
+        karat.score(list(helm()), "exact_match")
     condition = re.search(r"where='(.*?)'\)", str(error.value).replace('"', "'"))
-    assert karat.score(list(helm()), "em", where="perturbation IS NULL").values["em"].value == 1.0
+    assert karat.score(list(helm()), "exact_match", where="perturbation IS NULL").values["exact_match"].value == 1.0
     assert condition is not None
 
 
 def test_gold_that_is_a_list_of_texts_is_not_taken_for_the_objects_of_squad():
     predictions = [{"id": n, "answer": text} for n, text in enumerate(("a", "b"))]
     gold = [{"id": n, "question": "?", "answers": ["a", "c"]} for n in range(2)]
-    result = karat.score(predictions, "em", gold=gold, on="id")
-    assert result.values["em"].value == 0.5
+    result = karat.score(predictions, "exact_match", gold=gold, on="id")
+    assert result.values["exact_match"].value == 0.5
     objects = [{"id": n, "question": "?", "answers": {"text": ["a", "c"], "answer_start": [0, 3]}} for n in range(2)]
-    assert karat.score(predictions, "em", gold=objects, on="id").values["em"].value == 0.5
+    assert karat.score(predictions, "exact_match", gold=objects, on="id").values["exact_match"].value == 0.5
 
 
 def test_older_results_of_promptfoo_have_no_number_of_the_test(tmp_path):
@@ -176,7 +181,7 @@ def test_older_results_of_promptfoo_have_no_number_of_the_test(tmp_path):
     row = {"vars": {"question": "Q"}, "prompt": {"raw": "Q", "label": "{{question}}"}, "namedScores": {}}
     row |= {"response": {"output": "Paris"}, "gradingResult": {"componentResults": found}}
     path = written(tmp_path, [{**row, "provider": {"id": "a"}}], "json")
-    assert karat.score(path, "em").values["em"].value == 1.0
+    assert karat.score(path, "exact_match").values["exact_match"].value == 1.0
     path = written(tmp_path, [{**row, "provider": {"id": name}} for name in "ab"], "json")
     with pytest.raises(karat.errors.DataError, match=r"has 1 document several times, by provider\.id \('a', 'b'\)"):
-        karat.score(path, "em")
+        karat.score(path, "exact_match")
