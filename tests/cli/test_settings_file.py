@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from karat import open_run
 from karat.cli.main import main
+from karat.cli.options.settings_file import find_settings
 
 ROWS = "prediction,gold\nParis,Paris\nthe Seine,Seine\nLyon,Rome\n"
 
@@ -75,3 +76,20 @@ def test_the_options_are_the_schema_and_commands_that_take_none_are_left_alone(r
     schema = json.loads(run("max-cals = 3", "schema", "karat.toml").stdout)
     assert schema["properties"]["score"]["properties"]["max-calls"]["type"] == "integer"
     assert schema["properties"]["model"]["type"][0] == "string"
+
+
+@pytest.mark.parametrize("content", ["[project", "[tool]\nx = 1\n", "tool = 3\n", "\ufffe"])
+def test_a_project_that_does_not_speak_of_karat_is_left_alone(run, content):
+    assert run(content, "score", "rows.csv", "-m", "em", name="pyproject.toml").exit_code == 0
+
+
+def test_a_project_with_another_value_for_karat_is_told(run):
+    told = run("[tool]\nkarat = 3\n", "score", "rows.csv", "-m", "em", name="pyproject.toml")
+    assert "pyproject.toml: tool.karat: expected a table, [tool.karat]" in told.stderr
+
+
+@pytest.mark.usefixtures("run")
+def test_a_folder_that_was_removed_has_no_file(tmp_path):
+    (tmp_path / "nightly" / "rows.csv").unlink()
+    (tmp_path / "nightly").rmdir()
+    assert find_settings() is None

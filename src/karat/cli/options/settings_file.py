@@ -90,14 +90,17 @@ class SettingsFile:
 
 def find_settings() -> SettingsFile | None:
     """The nearest file with options, from the working directory upwards; `click.UsageError` where it cannot be read."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # it has been removed
+        return None
     for folder in (here, *here.parents):
         own, project = folder / OWN, folder / PROJECT
-        inside = _load(project).get("tool", {}).get("karat") if project.is_file() else None
-        if own.is_file() and inside is not None:
+        has_own, inside = own.is_file(), _load_table(project) if project.is_file() else None
+        if has_own and inside is not None:
             raise click.UsageError(f"options are in {_name(own)} and in [tool.karat] of {_name(project)}: keep one")
-        if own.is_file():
-            return SettingsFile(_name(own), folder, _load(own))
+        if has_own:
+            return SettingsFile(_name(own), folder, _load(own, _read_text(own)))
         if inside is not None:
             return SettingsFile(f"{_name(project)}: [tool.karat]", folder, inside)
     return None
@@ -137,12 +140,32 @@ def _keys(value: Any) -> Iterator[str]:
         yield from _keys(each)
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _load_table(project: Path) -> dict[str, Any] | None:
+    """The table [tool.karat] of a project; a file that does not speak of karat is not parsed, whatever is in it."""
+    if "karat" not in (text := _read_text(project)):
+        return None
+    tool = _load(project, text).get("tool")
+    inside = tool.get("karat") if isinstance(tool, dict) else None
+    if inside is not None and not isinstance(inside, dict):
+        raise click.UsageError(f"{_name(project)}: tool.karat: expected a table, [tool.karat]")
+    return inside
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        if path.name == PROJECT:  # it is another program's, and may be in any form
+            return ""
+        raise click.UsageError(f"{_name(path)} cannot be read: {error}") from None
+
+
+def _load(path: Path, text: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415  (only where there is such a file)
 
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        return tomllib.loads(text)
+    except ValueError as error:
         raise click.UsageError(f"{_name(path)} cannot be read: {error}") from None
 
 

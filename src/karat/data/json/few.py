@@ -43,7 +43,7 @@ def read_few(path: Path) -> pa.RecordBatch | None:
         if _UNUSUAL.search(text):
             return None
         lines = [line for line in text.split("\n") if line.strip(" \t\r")]
-        rows = [extract_members(line) for line in lines if json.loads(line)]
+        rows = [extract_members(line) for line in lines if json.loads(line)]  # which takes members of valid JSON alone
         if len(rows) < max(1, len(lines)) or any([*row] != [*rows[0]] for row in rows):
             return None
         columns = {key: [row[key] for row in rows] for key in rows[0]}

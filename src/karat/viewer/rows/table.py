@@ -149,7 +149,7 @@ class RowTable:
         return self.keep(("numbers", system, name), lambda: self._numbers(system, name))
 
     def lengths(self, system: int) -> Array:
-        """How many characters each answer of a run has, float64, NaN where it is no text."""
+        """How many characters each answer of a run has, float64, NaN where it is not text."""
         found: Array = self.keep(("lengths", system), lambda: self._lengths(system))
         return found
 
