@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.metric.definition import Finish
+from karat.stats.intervals.mover import joint_reach
 from karat.stats.intervals.student import student_quantile
 from karat.stats.intervals.wilson import ROUNDING, Ends, effective_interval
 from karat.stats.value import Estimate
@@ -112,8 +113,6 @@ def difference(
     It combines the two intervals, with the correlation of their influence (MOVER), so it is not empty where
     both are perfect; and it is never shorter than Student's.
 
-    Source: G. Y. Zou, "Toward using confidence intervals to compare correlations", Psychological Methods 12 (2007).
-
     >>> from karat.stats.agreement.accuracy import accuracy
     >>> people, judge = np.ones(20), np.repeat([1.0, 0.0], [19, 1])
     >>> other_judge = np.repeat([1.0, 0.0], [12, 8])
@@ -129,18 +128,26 @@ def difference(
     assert one.high is not None  # noqa: S101  (for the type checker: an interval has two ends)
     assert two.high is not None  # noqa: S101
     a, b = (add_up(each.influence, clusters) for each in (first, second))
-    scale = math.sqrt(float(a @ a) * float(b @ b))
-    correlation = min(1.0, max(-1.0, float(a @ b) / scale)) if scale else 0.0
-
-    def reach(down: float, up: float) -> float:
-        return math.sqrt(max(0.0, down**2 + up**2 - 2 * correlation * down * up))
-
+    opposite = (-correlate(first, second, clusters),)
     value, apart, units = one.value - two.value, a - b, _count_units(rows, clusters)
     error = math.sqrt(float(apart @ apart) * units / (units - 1))
     student = student_quantile((1 + confidence) / 2, units - 1) * error
-    low = value - max(student, reach(one.value - one.low, two.high - two.value))
-    high = value + max(student, reach(one.high - one.value, two.value - two.low))
+    low = value - max(student, joint_reach((one.value - one.low, two.high - two.value), opposite))
+    high = value + max(student, joint_reach((one.high - one.value, two.value - two.low), opposite))
     return Estimate(value, low, high, n)
+
+
+def correlate(first: Coefficient, second: Coefficient, clusters: NDArray[np.int64] | None = None) -> float:
+    """The correlation of two coefficients on the same rows or clusters, from their influence; 0 where one is sure.
+
+    >>> from karat.stats.agreement.accuracy import mean
+    >>> accepted = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 0, 0])
+    >>> round(correlate(*map(mean, accepted)), 3)
+    0.577
+    """
+    a, b = (add_up(each.influence, clusters) for each in (first, second))
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    return min(1.0, max(-1.0, float(a @ b) / scale)) if scale else 0.0
 
 
 def _count_units(used: NDArray[np.bool_], clusters: NDArray[np.int64] | None) -> int:

@@ -1,7 +1,4 @@
-"""The difference of two corrected values whose labels are of different rows: their intervals, combined.
-
-Source: G. Y. Zou, "Toward using confidence intervals to compare correlations", Psychological Methods 12 (2007): MOVER.
-"""
+"""The difference of two corrected values whose labels are of different rows: their intervals, combined (MOVER)."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from karat.stats.intervals.mover import joint_reach
 from karat.stats.intervals.student import student_quantile
 
 ValueAndEnds: TypeAlias = tuple[float, float | None, float | None]  # a value, low and high
@@ -43,4 +41,4 @@ def _reach(first: tuple[float, float | None], second: tuple[float, float | None]
     if far is None or near is None:
         return None
     own, other = abs(near - b), abs(far - a)
-    return math.sqrt(max(0.0, own**2 + other**2 - 2 * correlation * own * other))
+    return joint_reach((own, other), (-correlation,))

@@ -6,11 +6,10 @@ Only the rows that exactly one of the systems has right matter: its wins and its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-HALVINGS = 50  # bisection steps: enough for the precision of floats
+from karat.stats.intervals.inversion import last_kept
 
 
 def mcnemar_test(wins: int, losses: int) -> float:
@@ -57,14 +56,4 @@ def tango_interval(wins: float, losses: float, rows: float, deviations: float) -
         variance = max(0.0, rows * (2 * losing + difference * (1 - difference)))
         return (wins - losses - rows * difference) ** 2 > deviations**2 * variance
 
-    return _last(seen, -1.0, rejected), _last(seen, 1.0, rejected)
-
-
-def _last(inside: float, outside: float, rejected: Callable[[float], bool]) -> float:
-    """The difference closest to `outside` that is not rejected, by bisection."""
-    if not rejected(outside):
-        return outside
-    for _ in range(HALVINGS):
-        middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if rejected(middle) else (middle, outside)
-    return inside
+    return last_kept(seen, -1.0, rejected), last_kept(seen, 1.0, rejected)

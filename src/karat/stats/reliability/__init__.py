@@ -1,6 +1,7 @@
 """How far a judge can be relied on: its noise, its biases, its calibration. Open `repetition` first.
 
 `repetition` compares verdicts on the same row, `slope` finds what a score depends on (length, author), `parts` has the
-mean score over the parts of a range, `calibration` compares scores with people's. Intervals come from
-`karat.stats.agreement.coefficient`. Arrays go in; `karat.runs.judge` asks the judge.
+mean score over the parts of a range, `calibration` compares scores with people's, `certificate` tests that a share
+of errors is below a limit. Intervals come from `karat.stats.agreement.coefficient`. Arrays go in; `karat.runs.judge`
+asks the judge.
 """
