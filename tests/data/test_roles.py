@@ -130,6 +130,15 @@ def test_retrieval_takes_no_column_from_text():
     assert map_columns(["retrieved_documents"], ["contexts"]) == {"contexts": "retrieved_documents"}
 
 
+def test_all_roles_without_a_column_are_named_at_once():
+    with pytest.raises(UnmappedRoleError, match=r"no column fits 'prediction' .*or 'reference'; ") as raised:
+        map_columns(["q", "model_output", "truth"], PAIR)
+    assert "Say which: --map prediction=model_output --map reference=COLUMN (in Python, map={" in str(raised.value)
+    assert "Gold in a second file: --gold FILE --on ID" in str(raised.value)
+    with pytest.raises(UnmappedRoleError, match="--map 'prediction=LLM Answer' --map reference=gold_label "):
+        map_columns(["LLM Answer", "gold_label"], PAIR)
+
+
 @pytest.mark.parametrize(
     ("columns", "role", "column", "problem"),
     [

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from karat.core.columns.ids import is_spans
 from karat.core.errors import DataError
 from karat.data.formats.validate import validate_source
-from karat.data.roles import Side, is_spans
+from karat.data.roles import Side
 from karat.data.source import Source
 from karat.data.storage.addresses import hide_secrets, is_address
 from karat.data.storage.file_names import check_form, sniff, split_name

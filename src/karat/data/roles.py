@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -12,7 +13,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
 from karat.core.errors import ColumnError, did_you_mean
 
 Side = Literal["prediction", "reference"]
@@ -126,24 +126,24 @@ def find_layout(names: Iterable[str]) -> Layout | None:
 
 
 _MOST_NEAR = 4
+_NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SIDE_OF_ROLE: dict[str, Side] = {
     **dict.fromkeys(("prediction", "retrieved", "messages", "tool_calls"), "prediction"),
     **dict.fromkeys(("reference", "relevant", "subtopics", "reference_messages", "reference_tool_calls"), "reference"),
 }
 
-ATTRIBUTE_COLUMNS = ("attributes", "record_attributes")
-"""Columns that hold all attributes as one object."""
-_ATTRIBUTE_NAMES = (
-    *("attributes.", "gen_ai.", "llm.", "openinference.", "retrieval.documents", "input.value", "output.value"),
-)
-
 
 class UnmappedRoleError(ColumnError):
-    """A role that no column fits, or several: `problem` says which, `columns` are those to choose from for `role`."""
+    """A role that no column fits, or several: `problem` says which, `columns` are those to choose from for `role`.
 
-    def __init__(self, problem: str, role: str, *columns: str, more: str = "") -> None:
-        ways = " or ".join(f"--map {role}={column}" for column in columns)
-        super().__init__(f"{problem}. Say which: {ways} (in Python, map={{{role!r}: {columns[0]!r}}}){more}")
+    `others` are the other roles without a column, and one to choose for each.
+    """
+
+    def __init__(self, problem: str, role: str, *columns: str, more: str = "", **others: str) -> None:
+        all_ways = ({role: column, **others} for column in columns)
+        flags = [" ".join(f"--map {shlex.quote(f'{r}={name}')}" for r, name in way.items()) for way in all_ways]
+        example = {role: columns[0], **others}
+        super().__init__(f"{problem}. Say which: {' or '.join(flags)} (in Python, map={example!r}){more}")
         self.problem, self.role, self.column = problem, role, columns[0]
 
 
@@ -153,7 +153,17 @@ def matches_role(role: str, name: str) -> bool:
     >>> matches_role("retrieved", "Retrieved Docs"), matches_role("relevant", "retrieved_docs")
     (True, False)
     """
-    return singular(name) in (singular(role), *ALIASES.get(role, ()))
+    return singular(name) in _names(role)
+
+
+@cache
+def _names(role: str | None = None) -> frozenset[str]:
+    """The names of a role, or of all known roles."""
+    return (
+        frozenset().union(*map(_names, ALIASES))
+        if role is None
+        else frozenset({singular(role), *ALIASES.get(role, ())})
+    )
 
 
 def is_side_of(role: str, side: str) -> bool:
@@ -171,20 +181,7 @@ def is_known_name(name: str) -> bool:
     >>> is_known_name("Predicted Answers"), is_known_name("56be4db0acb8001400a502ec")
     (True, False)
     """
-    return singular(name) == "id" or any(matches_role(role, name) for role in ALIASES)
-
-
-def is_spans(names: Collection[str]) -> bool:
-    """Whether columns are those of spans: a span's id, its trace's, and attributes.
-
-    >>> is_spans(["context.span_id", "context.trace_id", "attributes.input.value"]), is_spans(["context", "attributes"])
-    (True, False)
-    """
-    with_ids = not {*SPAN_IDS, "spanId"}.isdisjoint(names) and not {*TRACE_IDS, "traceId"}.isdisjoint(names)
-    in_context = {"context", "parent_id", "start_time"}.issubset(names)
-    in_trace = {"trace", "event_id", "record_attributes"}.issubset(names)
-    has_attributes = any(name in ATTRIBUTE_COLUMNS or name.startswith(_ATTRIBUTE_NAMES) for name in names)
-    return (with_ids or in_context or in_trace) and has_attributes
+    return (plain := singular(name)) == "id" or plain in _names()
 
 
 def map_columns(
@@ -221,9 +218,8 @@ def map_columns(
     free = [column for column in columns if column not in mapping.values()]
     open_roles = [role for role in wanted if role not in mapping]
     fits = {role: _candidates(role, free, sides or {}, original_names or {}) for role in open_roles}
-    for role in open_roles:
-        if not fits[role]:
-            raise _none_fits(role, columns, where, alone=not sides)
+    if missing := [role for role in open_roles if not fits[role]]:
+        raise _none_fits(missing, columns, where, alone=not sides)
     ways = [way for way in product(*fits.values()) if len(set(way)) == len(way)]
     if len(ways) != 1:
         raise _several_fit(fits, ways, where)
@@ -250,26 +246,38 @@ def singular(name: str) -> str:
     >>> singular("Ground Truth Answers"), singular("hypothesis"), singular("queries"), singular("actualOutput")
     ('ground_truth_answer', 'hypothesis', 'query', 'actual_output')
     """
-    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower().replace(" ", "_").replace("-", "_")
+    plain = _NEW_WORD.sub("_", name.strip()).lower().replace(" ", "_").replace("-", "_")
     if plain.endswith("ies"):
         return f"{plain[:-3]}y"
     return plain[:-1] if plain.endswith("s") and not plain.endswith(("ss", "is", "_ans")) else plain
 
 
-def _none_fits(role: str, columns: Sequence[str], where: str, *, alone: bool) -> ColumnError:
-    """The error for a role without a column; `alone`: nothing is joined, so gold may be in a second file."""
+def _none_fits(roles: Sequence[str], columns: Sequence[str], where: str, *, alone: bool) -> ColumnError:
+    """The error for roles without a column; `alone`: nothing is joined, so gold may be in a second file."""
     if len(columns) == 1 and (separators := [mark for mark in ";,\t|" if mark in columns[0]]):
         hint = f"are its cells separated by {separators[0]!r}? CSV has commas or semicolons, TSV tabs"
-        return ColumnError(f"{where}no column fits {role!r}; the only one is {columns[0]!r}: {hint}")
-    names = (role, *ALIASES.get(role, ()))
-    unknown = [column for column in columns if not is_known_name(column)]
-    near = [column for column in unknown if get_close_matches(singular(column), names, n=1, cutoff=0.8)]
-    near = near[:_MOST_NEAR]
-    hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-    problem = f"{where}no column fits {role!r}{hint}; the columns are {', '.join(columns) or 'none'}"
+        return ColumnError(f"{where}no column fits {roles[0]!r}; the only one is {columns[0]!r}: {hint}")
+    near = {role: _near(role, columns) for role in roles}
+    hints = {role: f" (did you mean {' or '.join(map(repr, names))}?)" if names else "" for role, names in near.items()}
+    fitting = " or ".join(f"{role!r}{hint}" for role, hint in hints.items())
+    problem = f"{where}no column fits {fitting}; the columns are {', '.join(columns) or 'none'}"
+    unhelped = any(_SIDE_OF_ROLE.get(role) == "reference" and not near[role] for role in roles)
     second = ". Gold in a second file: --gold FILE --on ID, the column of ids (in Python, gold=, on=)"
-    more = second if alone and not near and _SIDE_OF_ROLE.get(role) == "reference" else ""
-    return UnmappedRoleError(problem, role, *(near or ["COLUMN"]), more=more)
+    ways = {role: names or ["COLUMN"] for role, names in near.items()}
+    others = {role: ways[role][0] for role in roles[1:]}
+    return UnmappedRoleError(problem, roles[0], *ways[roles[0]], more=second if alone and unhelped else "", **others)
+
+
+def _near(role: str, columns: Sequence[str]) -> list[str]:
+    """The columns of unknown name that a role may mean: misspelled, or with a name of the role as their last word.
+
+    >>> _near("reference", ["refrence", "n"]), _near("prediction", ["LLM Response", "output_tokens"])
+    (['refrence'], ['LLM Response'])
+    """
+    unknown = {column: singular(column) for column in columns if not is_known_name(column)}
+    close = [column for column, name in unknown.items() if get_close_matches(name, _names(role), n=1, cutoff=0.8)]
+    endings = tuple(f"_{name}" for name in _names(role))
+    return (close or [column for column, name in unknown.items() if name.endswith(endings)])[:_MOST_NEAR]
 
 
 def _several_fit(fits: Mapping[str, list[str]], ways: list[tuple[str, ...]], where: str) -> ColumnError:

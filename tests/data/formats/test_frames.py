@@ -1,5 +1,6 @@
 """Cells of frames that Arrow does not know, or knows by another name."""
 
+import json
 import uuid
 
 import duckdb
@@ -70,12 +71,16 @@ def test_a_condition_works_beside_types_it_does_not_read():
     assert karat.score(relation, "exact_match", where="prediction = 'a'").n == 1
 
 
-def test_a_run_names_the_column_that_it_cannot_hold(tmp_path, monkeypatch):
-    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
-    rows = pa.table({"prediction": ["a"], "reference": ["a"], "x": pa.array([{}], pa.struct([]))})
-    with pytest.raises(ColumnError, match=r"rows\.parquet: .* column 'x', which is struct<>"):
-        karat.score(rows, "exact_match", run="kept")
-    assert not any(path.name == "kept" for path in tmp_path.iterdir())
+def test_objects_without_keys_are_kept_as_json(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
+    rows = {"prediction": ["a"], "reference": ["a"]}
+    (tmp_path / "x.jsonl").write_text('{"prediction": "a", "reference": "a", "x": {"scores": {}, "pass": true}}\n')
+    typed = pa.table(rows | {"x": pa.array([{"scores": {}, "pass": True}])})
+    for name, source in (("file", tmp_path / "x.jsonl"), ("table", typed)):
+        karat.score(source, "exact_match", run=name)
+        kept = open_source(karat.open_run(name).rows).batches()
+        assert [json.loads(row["x"]) for batch in kept for row in batch.to_pylist()] == [{"scores": {}, "pass": True}]
+        karat.score(source, ["exact_match", "column('x.pass')"], output=tmp_path / f"{name}.parquet")
 
 
 def test_a_lazy_frame_is_to_be_collected_first():

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import karat
+from karat.core.columns.ids import is_spans
 from karat.data.open import open_source
-from karat.data.roles import is_spans
 from karat.data.spans.source import Spans, parse_time
 from karat.errors import ColumnError, DataError
 

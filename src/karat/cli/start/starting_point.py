@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from karat.core.version import __version__
+from karat.data.storage.file_names import drop_ending
 
 if TYPE_CHECKING:
     from karat.runs.survey.folder import DataFile
@@ -240,7 +241,7 @@ def _shell(path: Path) -> str:
 
 def _name(file: DataFile) -> str:
     """The name of a run, from its file's name."""
-    return re.sub(r"[^\w.+@-]+", "-", file.path.name.partition(".")[0], flags=re.ASCII).strip("-.+@") or "run"
+    return re.sub(r"[^\w.+@-]+", "-", drop_ending(file.path.name), flags=re.ASCII).strip("-.+@") or "run"
 
 
 def _name_runs(files: list[DataFile]) -> Iterator[str]:

@@ -22,8 +22,9 @@ def plain_column(column: pa.Array, *, nested: bool = False) -> pa.Array:
     """The same values in layouts that every function of Arrow takes; the column itself if it has them.
 
     Views, run-end encoding and extension types become what they stand for, UUIDs and intervals text, values of several
-    types (a union) JSON text, which is stored as `string`. Decimals have 128 or 256 bits; a time zone that is unknown
-    here becomes UTC. A dictionary of texts stays one, with the nulls outside of it; a nested one does not.
+    types (a union) and objects without keys JSON text, which is stored as `string`. Decimals have 128 or 256 bits; a
+    time zone that is unknown here becomes UTC. A dictionary of texts stays one, with the nulls outside of it; a nested
+    one does not.
 
     >>> plain_column(pa.array([["a"], None], pa.list_view(pa.string_view()))).type
     LargeListType(large_list<item: large_string>)
@@ -31,7 +32,7 @@ def plain_column(column: pa.Array, *, nested: bool = False) -> pa.Array:
     ['P1M2DT3S']
     """
     kind = column.type
-    if _holds_union(kind):
+    if _is_json_alone(kind):
         return _spell_mixed(column)
     if isinstance(kind, pa.BaseExtensionType):
         return _plain_extension(column, nested=nested)
@@ -91,16 +92,19 @@ def _plain_extension(column: pa.Array, *, nested: bool) -> pa.Array:
     return storage.cast(pa.bool_()) if isinstance(column.type, pa.Bool8Type) else storage
 
 
-def _holds_union(kind: pa.DataType) -> bool:
+def _is_json_alone(kind: pa.DataType) -> bool:
+    """Whether a type has values that JSON holds and Parquet does not: of several types, or objects without keys."""
     if isinstance(kind, pa.BaseExtensionType):
-        return _holds_union(kind.storage_type)
+        return _is_json_alone(kind.storage_type)
     if pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
-        return _holds_union(kind.value_type)
-    return pt.is_union(kind) or any(_holds_union(kind.field(at).type) for at in range(kind.num_fields))
+        return _is_json_alone(kind.value_type)
+    if pt.is_union(kind) or (pt.is_struct(kind) and not kind.num_fields):
+        return True
+    return any(_is_json_alone(kind.field(at).type) for at in range(kind.num_fields))
 
 
 def _spell_mixed(column: pa.Array) -> pa.Array:
-    """Values of several types as JSON text; those that JSON has not, such as times, as text."""
+    """Values as JSON text; those that JSON has not, such as times, as text."""
     encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
     return pa.array([None if row is None else encode(row) for row in to_python(column)], TEXT).cast(pa.json_(TEXT))
 

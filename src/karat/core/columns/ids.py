@@ -8,7 +8,7 @@ are compared as JSON. Null, NaN and the empty text match nothing. A ranked colum
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,24 @@ SPAN_IDS = ("context.span_id", "span_id")
 TRACE_IDS = ("context.trace_id", "trace_id")
 """Names of columns, and of keys in objects, in the singular. Where several are there, the first in this order counts:
 PyTerrier's frames hold a `docid` beside the `docno`."""
+ATTRIBUTE_COLUMNS = ("attributes", "record_attributes")
+"""Columns that hold all attributes as one object."""
+_ATTRIBUTE_NAMES = (
+    *("attributes.", "gen_ai.", "llm.", "openinference.", "retrieval.documents", "input.value", "output.value"),
+)
+
+
+def is_spans(names: Collection[str]) -> bool:
+    """Whether columns are those of spans: a span's id, its trace's, and attributes.
+
+    >>> is_spans(["context.span_id", "context.trace_id", "attributes.input.value"]), is_spans(["context", "attributes"])
+    (True, False)
+    """
+    with_ids = not {*SPAN_IDS, "spanId"}.isdisjoint(names) and not {*TRACE_IDS, "traceId"}.isdisjoint(names)
+    in_context = {"context", "parent_id", "start_time"}.issubset(names)
+    in_trace = {"trace", "event_id", "record_attributes"}.issubset(names)
+    has_attributes = any(name in ATTRIBUTE_COLUMNS or name.startswith(_ATTRIBUTE_NAMES) for name in names)
+    return (with_ids or in_context or in_trace) and has_attributes
 
 
 def spell_id(value: Any) -> str | None:

@@ -10,11 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from karat.core.columns.ids import is_spans
 from karat.core.columns.json_text import RAW
 from karat.data.json.arrow_types import make_list, make_struct, replace_null_types, same_but_case, unify_types
 from karat.data.json.raw import extract_members
 from karat.data.json.values import spell_field
-from karat.data.roles import find_layout, is_spans
+from karat.data.roles import find_layout
 
 _MOST_BYTES = 256 << 10
 _DEEPEST = 16

@@ -9,10 +9,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from karat.core.columns.ids import is_spans
 from karat.core.columns.json_text import RAW
 from karat.data.json.arrow_types import has_numbers, replace_null_types, same_but_case, to_type, unify_types
 from karat.data.json.uniform import count_lines
-from karat.data.roles import find_layout, is_spans
+from karat.data.roles import find_layout
 from karat.data.storage.duckdb import (
     MOST_COLUMNS,
     interruptible,

@@ -27,11 +27,14 @@ def spell_field(name: str, kind: pa.DataType) -> pa.Field:
     """
     if kind == RAW or keeps_spelling(kind):
         return pa.field(name, kind)
-    return pa.field(name, RAW) if _is_deeper(kind, _DEEPEST) else as_json(name, kind)
+    return pa.field(name, RAW) if _is_json_alone(kind, _DEEPEST) else as_json(name, kind)
 
 
-def _is_deeper(kind: pa.DataType, most: int) -> bool:
-    return most < 0 or any(_is_deeper(kind.field(at).type, most - 1) for at in range(kind.num_fields))
+def _is_json_alone(kind: pa.DataType, most: int) -> bool:
+    """Whether no other file holds values of a type: they are too deep, or objects without keys are among them."""
+    if most < 0 or (pa.types.is_struct(kind) and not kind.num_fields):
+        return True
+    return any(_is_json_alone(kind.field(at).type, most - 1) for at in range(kind.num_fields))
 
 
 def as_json(name: str, kind: pa.DataType) -> pa.Field:

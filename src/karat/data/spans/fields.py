@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.arrow import is_text
-from karat.data.roles import ATTRIBUTE_COLUMNS
+from karat.core.columns.ids import ATTRIBUTE_COLUMNS
 from karat.data.spans import names
 from karat.data.spans.tree import Tree
 

@@ -58,6 +58,16 @@ def split_name(path: str | Path) -> tuple[str | None, str | None]:
     return FORMATS.get(Path(path.stem).suffix if compression else path.suffix), compression
 
 
+def drop_ending(name: str) -> str:
+    """A file's name without the ending of its format and its compression.
+
+    >>> drop_ending("gpt-4.1_dev.jsonl.gz"), drop_ending("dl19.run"), drop_ending("run.BM25.top20.txt")
+    ('gpt-4.1_dev', 'dl19', 'run.BM25.top20')
+    """
+    path = Path(name)
+    return Path(path.stem).stem if path.suffix.lower() in COMPRESSIONS else path.stem
+
+
 def name_row(file: str, row: int) -> str:
     """The place of a row, counted from 1, for messages; in a table with a header also as a spreadsheet counts it.
 
