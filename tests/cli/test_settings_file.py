@@ -72,6 +72,34 @@ def test_a_mistake_is_told_with_its_file_and_key(run, settings, message):
     assert "abc" not in told.stderr
 
 
+@pytest.mark.parametrize(
+    ("url", "typed", "place", "refused"),
+    [
+        ("https://elsewhere.invalid/v1", (), "", True),
+        ("https://elsewhere.invalid/v1", (), "https://elsewhere.invalid:8443/v1", True),
+        ("https://127.0.0.1.elsewhere.invalid/v1", (), "", True),
+        ("https://elsewhere.invalid/v1", (), "https://elsewhere.invalid/other", False),
+        ("https://elsewhere.invalid/v1", ("--base-url", "https://elsewhere.invalid/v1"), "", False),
+        ("http://127.0.0.1:9/v1", (), "", False),
+    ],
+)
+def test_an_address_in_a_file_gets_no_key_of_the_environment(run, monkeypatch, url, typed, place, refused):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+    monkeypatch.setenv("OPENAI_BASE_URL", place)
+    seen = []
+    monkeypatch.setattr("karat.cli.options.models.open_governor", lambda *_: seen.append(1) or 1 / 0)
+    settings = f"model = 'm'\nbase-url = '{url}'\n[score]\nmap = {{ question = 'gold', reference = 'gold' }}\n"
+    told = run(settings, "score", "rows.csv", "-m", "judge:correctness", *typed)
+    assert (told.exit_code == 2, not seen) == (refused, refused), told.output
+    assert (f"type --base-url {url}, or set OPENAI_BASE_URL to it" in told.stderr) == refused
+    assert run(settings, "score", "rows.csv", "-m", "judge:correctness", "--dry-run").exit_code != 2  # nothing is sent
+    assert run(settings.partition("[")[0], "score", "rows.csv", "-m", "em").exit_code == 0  # nothing is asked
+    monkeypatch.delenv("OPENAI_API_KEY")
+    seen.clear()
+    run(settings, "score", "rows.csv", "-m", "judge:correctness")
+    assert seen  # no key, nothing to lose
+
+
 def test_the_options_are_the_schema_and_commands_that_take_none_are_left_alone(run):
     schema = json.loads(run("max-cals = 3", "schema", "karat.toml").stdout)
     assert schema["properties"]["score"]["properties"]["max-calls"]["type"] == "integer"

@@ -15,7 +15,7 @@ from karat.cli.options.completion import FILE
 from karat.cli.options.governor import ModelOptions, check_governor, open_governor
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.scoring import CAPPED, Command, option_group
-from karat.cli.options.sections import is_from_file, options_under
+from karat.cli.options.sections import check_address, is_from_file, options_under
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
@@ -122,6 +122,8 @@ def ask_models(
     if asking.resume and asking.no_cache and run is None:
         raise click.UsageError("--resume uses cached replies, and --no-cache caches none")
     check_governor(asking)
+    if not (asking.rehearses or asking.replies):
+        check_address("base_url", asking.base_url, "OPENAI_API_KEY", "OPENAI_BASE_URL")
     from karat.core.context import change_context  # noqa: PLC0415
     from karat.judges import use_governor  # noqa: PLC0415  (heavy)
     from karat.models.governor.dry_run import model_factory  # noqa: PLC0415

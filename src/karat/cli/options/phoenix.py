@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from karat.cli.options.scoring import option_group, progress_bar
-from karat.cli.options.sections import options_under
+from karat.cli.options.sections import check_address, options_under
 
 if TYPE_CHECKING:
     from karat.adapters.phoenix.server.outbox import Logged
@@ -42,6 +42,7 @@ class SpanOptions:
 
     def check(self, file: str | None) -> None:
         """Raise `click.UsageError` where flags and file contradict each other."""
+        check_address("phoenix", self.phoenix, "PHOENIX_API_KEY", "")
         if file is None and self.phoenix is None:
             raise click.UsageError("Missing argument 'FILE'; or --phoenix URL for the spans of a running Phoenix.")
         if self.annotate and self.phoenix is None:

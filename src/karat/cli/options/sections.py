@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
@@ -76,6 +78,34 @@ class Command(click.Command):
 def is_from_file(context: click.Context, name: str | None) -> bool:
     """Whether a parameter has its value from a settings file."""
     return context.get_parameter_source(name or "") is ParameterSource.DEFAULT_MAP
+
+
+def check_address(name: str, url: str | None, key: str, place: str) -> None:
+    """Raise `click.UsageError` where an address that a settings file names would get a key of the environment.
+
+    `name` is the parameter, `key` the variable that holds the key, `place` the one that says where it belongs. That
+    host may have it, and this machine. Whoever wrote the file would otherwise have the key of whoever uses it.
+    """
+    context = click.get_current_context()
+    if url is None or not is_from_file(context, name) or not os.environ.get(key, "").strip():
+        return
+    from karat.viewer.page.server import is_loopback  # noqa: PLC0415  (only where there is such a file)
+
+    if _origin(url) == _origin(os.environ.get(place, "")) or is_loopback(_origin(url)[1]):
+        return
+    flag = name.replace("_", "-")
+    problem = f"{url} would get the key in {key}, and a file is not trusted with it"
+    remedy = f"if you trust that address, type --{flag} {url}" + (f", or set {place} to it" if place else "")
+    raise click.UsageError(f"{context.obj.name}: {flag}: {problem}; {remedy}")
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    """The scheme, host and port of an address; a text that is none has no host."""
+    try:
+        parts = urlsplit(url.strip())
+        return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return "", "", None
 
 
 def commands_with_settings(context: click.Context) -> dict[str, click.Command]:
