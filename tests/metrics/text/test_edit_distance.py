@@ -42,7 +42,9 @@ def test_kernel_equals_its_definitions(pairs: list[tuple[str, str]]) -> None:
 def test_long_texts_equal_rapidfuzz(letters: str, monkeypatch: pytest.MonkeyPatch) -> None:
     distance = pytest.importorskip("rapidfuzz.distance")
     draw = random.Random(0)  # noqa: S311
-    pairs = [edited(draw, letters, size) for size in (64, 65, 200, 255, 256, 257, 512, 1_300)]
+    pairs = [edited(draw, letters, size) for size in (64, 65, 200, 255, 256, 257, 512, 1_300, 3_000)]
+    pairs += [(x, "".join(letters[0] if at % 40 == 7 else char for at, char in enumerate(x))) for x, _ in pairs[-2:]]
+    pairs += [(x, x[::-1]) for x, _ in pairs[-2:]]
     spaced = [(" ".join(x.replace(" ", "_")), " ".join(y.replace(" ", "_"))) for x, y in pairs]
     for compiled in (True, False):
         monkeypatch.setattr(edit_distance, "COMPILED", compiled and edit_distance.COMPILED)
@@ -62,6 +64,30 @@ def test_ter_compares_each_word_at_most_as_often_as_the_limits_of_its_search_all
         kernel.ter(*parts(a), *parts(b), edits, rows)
         assert edits[0] <= words
         assert rows[0] <= 2 * 1_010 * words  # 1,000 phrases that are tried, and as many that are moved
+
+
+def steps(text: str, other: str) -> tuple[int, int]:
+    """The edits between two texts, and the steps that counting them takes: 64 characters beside one."""
+    kernel = pytest.importorskip("karat.metrics._kernels.edits")
+    edits, in_a, in_b, taken = np.empty((4, 1), np.int64)
+    kernel.levenshtein(*parts(pa.array([text])), *parts(pa.array([other])), False, edits, in_a, in_b, taken)
+    return edits[0], taken[0]
+
+
+def test_long_texts_with_few_edits_are_compared_near_the_diagonal_only() -> None:
+    for size in (10_000, 40_000):
+        text = "".join(random.Random(0).choices("abcdefgh", k=size))  # noqa: S311
+        for every, most in ((5_000, 5), (100, 14)):
+            other = "".join("x" if at % every == 1 else char for at, char in enumerate(text))
+            edits, taken = steps(text, other)
+            assert edits == other.count("x")
+            assert taken <= most * size  # all pairs would take 157 and 625 a character
+
+
+def test_texts_of_which_nothing_is_alike_take_fewer_steps_than_all_pairs() -> None:
+    for size in (2_000, 10_000):
+        text, other = ("".join(random.Random(seed).choices("abcdefgh", k=size)) for seed in (1, 2))  # noqa: S311
+        assert steps(text, other)[1] <= 0.8 * size * size / 64
 
 
 def test_bytes_that_are_not_utf8_are_compared_within_their_row() -> None:

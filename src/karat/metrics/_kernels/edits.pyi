@@ -17,6 +17,7 @@ def levenshtein(
     edits: Rows,
     a_count: Rows,
     b_count: Rows,
+    steps: Rows,
 ) -> None: ...
 def jaro_winkler(
     a_offsets: Rows,

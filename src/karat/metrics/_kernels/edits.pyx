@@ -16,6 +16,8 @@ from karat.metrics._kernels.tokens cimport Bytes, Column, Text, Token, column, f
 cdef enum:
     CODES = 0x110000  # code points
     WORDS = 4  # machine words of the first text that are compared at once with each symbol of the second
+    REACH = 32  # symbols from the diagonal to which a first distance of long texts keeps
+    LONG = 2048  # symbols
     SHIFT_SIZE = 10  # the limits of TER are sacrebleu's, which has them from tercom
     SHIFT_DISTANCE = 50
     BEAM = 25
@@ -102,10 +104,8 @@ cdef void read_characters(Pair* pair, Text x, Text y) noexcept nogil:
         pair.in_a = x.size
         pair.in_b = y.size
         pair.highest = 127
-        for i in range(x.size):
-            pair.a[i] = x.start[i]
-        for i in range(y.size):
-            pair.b[i] = y.start[i]
+        widen(x.start, x.size, pair.a)
+        widen(y.start, y.size, pair.b)
         return
     pair.in_a = pair.in_b = 0
     pair.highest = 0
@@ -123,6 +123,12 @@ cdef void read_characters(Pair* pair, Text x, Text y) noexcept nogil:
         pair.in_b += 1
     for i in range(1, pair.highest + 1):
         pair.codes[pair.seen[i]] = 0
+
+
+cdef inline void widen(Bytes text, Py_ssize_t size, int32_t* out) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(size):
+        out[i] = text[i]
 
 
 cdef inline bint is_ascii(Text text) noexcept nogil:
@@ -149,8 +155,11 @@ cdef inline int32_t next_code(Bytes* text, Bytes end) noexcept nogil:
 
 
 def levenshtein(a_offsets, a_places, a_data, b_offsets, b_places, b_data, bint words,
-                int64_t[::1] edits, int64_t[::1] a_count, int64_t[::1] b_count):
-    """Write the edit distance of each row's texts, in words or characters, and how many each text has."""
+                int64_t[::1] edits, int64_t[::1] a_count, int64_t[::1] b_count, int64_t[::1] steps):
+    """Write the edit distance of each row's texts, in words or characters, how many each has, and the steps this took.
+
+    A step compares up to 64 symbols of one text with one of the other.
+    """
     cdef Column a = column(a_offsets, a_places, a_data), b = column(b_offsets, b_places, b_data)
     cdef Py_ssize_t row, rows = edits.shape[0]
     cdef Py_ssize_t most = max(longest_of(&a, rows), longest_of(&b, rows)) + 10
@@ -166,7 +175,8 @@ def levenshtein(a_offsets, a_places, a_data, b_offsets, b_places, b_data, bint w
                 read(&pair, &a, &b, row)
                 a_count[row] = pair.in_a
                 b_count[row] = pair.in_b
-                edits[row] = distance(pair.a, pair.in_a, pair.b, pair.in_b, masks, carries)
+                steps[row] = 0
+                edits[row] = distance(pair.a, pair.in_a, pair.b, pair.in_b, masks, carries, &steps[row])
     finally:
         close_pair(&pair)
         free(masks)
@@ -174,9 +184,13 @@ def levenshtein(a_offsets, a_places, a_data, b_offsets, b_places, b_data, bint w
 
 
 cdef int64_t distance(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ssize_t in_b,
-                      uint64_t* masks, uint8_t* carries) noexcept nogil:
-    """Edits between two sequences (Myers 1999, Hyyrö 2003); `masks` are 0, and are so again afterwards."""
-    cdef int64_t rows, change = 0
+                      uint64_t* masks, uint8_t* carries, int64_t* steps) noexcept nogil:
+    """Edits between two sequences (Myers 1999, Hyyrö 2003); `masks` are 0, and are so again afterwards.
+
+    The distance of long ones is first bounded near the diagonal, which is all where few edits suffice. Then less than
+    it is tried (Ukkonen 1985), which fails soon.
+    """
+    cdef int64_t edits, limit, shift = 4
     while in_a and in_b and a[0] == b[0]:
         a += 1
         b += 1
@@ -190,14 +204,60 @@ cdef int64_t distance(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ss
     if in_a == 0:
         return in_b
     if in_a <= 64:
+        steps[0] += in_b
         return distance_of_few(a, in_a, b, in_b, masks)
-    memset(carries, 1, in_b)
-    rows = in_a
-    while in_a > 0:
-        change = strip(a, min(in_a, 64 * WORDS), b, in_b, masks, carries)
-        a += 64 * WORDS
-        in_a -= 64 * WORDS
-    return rows + change
+    if in_a <= LONG or in_b - in_a > in_a // 4:  # near the diagonals is nearly everywhere
+        return distance_within(a, in_a, b, in_b, in_b, in_b, masks, carries, steps)
+    edits = distance_within(a, in_a, b, in_b, in_a + in_b, REACH, masks, carries, steps)
+    while edits - (in_b - in_a) > 2 * REACH:  # else no shorter way leaves the diagonals that were seen
+        limit = edits >> shift
+        if limit - (in_b - in_a) > 2 * REACH:
+            limit = distance_within(a, in_a, b, in_b, limit, in_b, masks, carries, steps)
+            if limit <= edits >> shift:
+                return limit
+        shift -= 2
+    return edits
+
+
+cdef int64_t distance_within(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ssize_t in_b, int64_t limit,
+                             Py_ssize_t reach, uint64_t* masks, uint8_t* carries, int64_t* steps) noexcept nogil:
+    """The distance on ways of at most so many edits and so far from the diagonals; more than `limit` where there is none.
+
+    Each part of `a`, of up to 64 * WORDS symbols, is compared with the part of `b` that such a way may cross. `carries`
+    has for each place of b whether the distance rises (bit 0) or falls (bit 1) there along the last row of a part.
+    """
+    cdef Py_ssize_t size = (in_a - 1) % (64 * WORDS) + 1, rest = in_a, first = 0, last, stop = 0, before, words
+    cdef int64_t edits = 0, at_stop = 0
+    last = min(in_b, in_b - in_a + reach, (limit + in_b - in_a) // 2)
+    while rest:
+        before = stop
+        stop = min(in_b, last + size)
+        if stop > before:
+            memset(carries + before, 1, stop - before)
+        words = (size + 63) >> 6
+        edits += size
+        at_stop = edits + compare(a, size, b + first, stop - first, words, masks, carries + first)
+        steps[0] += words * (stop - first)
+        a += size
+        rest -= size
+        size = 64 * WORDS
+        while first < stop and not is_near(edits, rest, in_b - first, in_b - in_a, limit, reach):
+            edits += <int64_t>(carries[first] & 1) - <int64_t>(carries[first] >> 1)
+            first += 1
+        last = stop
+        while last > first and not is_near(at_stop, rest, in_b - last, in_b - in_a, limit, reach):
+            last -= 1
+            at_stop -= <int64_t>(carries[last] & 1) - <int64_t>(carries[last] >> 1)
+        if first == last and not is_near(at_stop, rest, in_b - last, in_b - in_a, limit, reach):
+            return limit + 1
+    return at_stop
+
+
+cdef inline bint is_near(int64_t edits, Py_ssize_t rest_a, Py_ssize_t rest_b, Py_ssize_t more, int64_t limit,
+                         Py_ssize_t reach) noexcept nogil:
+    """Whether a way may lead on from here within the limit: both texts have such a rest, b `more` symbols than a."""
+    cdef Py_ssize_t apart = rest_b - rest_a
+    return edits + (apart if apart > 0 else -apart) <= limit and -reach <= apart <= more + reach
 
 
 cdef int64_t distance_of_few(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ssize_t in_b,
@@ -222,46 +282,60 @@ cdef int64_t distance_of_few(const int32_t* a, Py_ssize_t in_a, const int32_t* b
     return edits
 
 
-cdef int64_t strip(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ssize_t in_b,
-                   uint64_t* masks, uint8_t* carries) noexcept nogil:
-    """Compare a part of a with b; returns how the distance changes along its last row.
+cdef int64_t compare(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ssize_t in_b, Py_ssize_t words,
+                     uint64_t* masks, uint8_t* carries) noexcept nogil:
+    """Compare parts of a and b, a as bits of so many words; returns how the distance changes along its last row.
 
-    `carries` has for each place of b whether the distance rises (bit 0) or falls (bit 1) there in the row above, and
-    then in the last row of this part.
+    `carries` is of the row above before, and of the last row after.
     """
+    cdef Py_ssize_t i, at, free_ = 64 * words - in_a  # bits before the first symbol, where nothing changes
+    cdef int64_t change = 0
+    for i in range(in_a):
+        at = free_ + i
+        masks[WORDS * a[i] + (at >> 6)] |= <uint64_t>1 << (at & 63)
+    if words == 4:
+        change = compare_words(b, in_b, 4, free_, masks, carries)
+    elif words == 3:
+        change = compare_words(b, in_b, 3, free_, masks, carries)
+    elif words == 2:
+        change = compare_words(b, in_b, 2, free_, masks, carries)
+    else:
+        change = compare_words(b, in_b, 1, free_, masks, carries)
+    for i in range(in_a):
+        memset(masks + WORDS * a[i], 0, WORDS * sizeof(uint64_t))
+    return change
+
+
+cdef inline int64_t compare_words(const int32_t* b, Py_ssize_t in_b, Py_ssize_t words, Py_ssize_t free_,
+                                  const uint64_t* masks, uint8_t* carries) noexcept nogil:
+    """`compare` with the masks of a; `words` is a constant, so that a copy for each has all in registers."""
     cdef uint64_t plus[WORDS]
     cdef uint64_t minus[WORDS]
     cdef uint64_t here, zero, rise, fall, rose, fell, up, down
     cdef const uint64_t* mask
     cdef int64_t change = 0
-    cdef Py_ssize_t i, k, last = (in_a - 1) >> 6
-    cdef int end = (in_a - 1) & 63
-    for i in range(in_a):
-        masks[WORDS * a[i] + (i >> 6)] |= <uint64_t>1 << (i & 63)
+    cdef Py_ssize_t i, k
     memset(plus, 255, sizeof(plus))
     memset(minus, 0, sizeof(minus))
+    plus[0] <<= free_
     for i in range(in_b):
         mask = masks + WORDS * b[i]
         up = carries[i] & 1
         down = carries[i] >> 1
-        rise = fall = 0
-        for k in range(last + 1):
+        for k in range(words):
             here = mask[k] | down
             zero = (((here & plus[k]) + plus[k]) ^ plus[k]) | here | minus[k]
             rise = minus[k] | ~(zero | plus[k])
             fall = zero & plus[k]
-            rose = rise << 1 | up
-            fell = fall << 1 | down
+            rose = (rise << 1) + up
+            fell = (fall << 1) + down
             up = rise >> 63
             down = fall >> 63
             plus[k] = fell | ~(zero | rose)
             minus[k] = rose & zero
-        up = rise >> end & 1
-        down = fall >> end & 1
-        carries[i] = up | down << 1
-        change += <int64_t>up - <int64_t>down
-    for i in range(in_a):
-        masks[WORDS * a[i] + (i >> 6)] = 0
+        carries[i] = <uint8_t>(up + 2 * down)
+    for i in range(in_b):
+        change += (carries[i] & 1) - (carries[i] >> 1)
     return change
 
 
