@@ -59,7 +59,7 @@ def run(endpoint: Endpoint, name: int) -> None:
     judge = Judge("conciseness", model=endpoint, governor=Governor())
     rows = [{"question": f"{name}: {row}?", "prediction": f"answer {row}"} for row in range(ROWS)]
     value = karat.score(rows, judge).values[judge.spec]
-    print(f"run {name}: {monotonic() - began:.1f} s, {value.failed} of {value.n} rows unscored")
+    print(f"run {name}: {monotonic() - began:.1f} s, {value.unscored} of {value.n} rows unscored")
 
 
 def main(runs: int = 2, retry_after: str | None = None) -> None:

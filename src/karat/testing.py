@@ -51,7 +51,7 @@ def assert_at_least(bound: float, system: System, metric: str | Metric, *, surel
     shown = (
         f"{format_value(value.value)} [{format_value(value.low)}, {format_value(value.high)}] on {value.scored} rows"
     )
-    missing = f", {value.failed} have no score" if value.failed else ""
+    missing = f", {value.unscored} have no score" if value.unscored else ""
     expected = f"{'surely ' if surely else ''}at {'least' if more else 'most'} {bound:g} is expected"
     rows = find_rows(run, scored.spec, "worst", WORST)
     worst = [f"  {row.scores[scored.spec]:.4f}  {_row(row.id, row.question, row.prediction)}" for row in rows]

@@ -45,7 +45,7 @@ def test_squad_1(system, real_data, expected):
     gold, predictions = folder / "gold_dev_1.1.json.gz", folder / f"pred_1.1_{system}.json.gz"
     result = karat.score(predictions, [SQUAD_EM, V1], gold=gold, on="id")
     assert result.n == figures["total"]
-    assert result.joined["missing"] == result.values[V1].failed == figures["missing_ids"]
+    assert result.joined["missing"] == result.values[V1].unscored == figures["missing_ids"]
     assert result.joined["unknown"] == figures["extra_ids"]
     # the official script gives a question without prediction 0, which is the worst it can have
     assert 100 * result.values[SQUAD_EM].worst == pytest.approx(figures["exact_match"], **EXACT)

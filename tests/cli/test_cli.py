@@ -52,7 +52,7 @@ def test_json_is_one_object_with_the_documented_fields(run):
     result = run("score", "answers.jsonl", "-m", "exact_match", "--by", "topic", "--json")
     said = json.loads(result.stdout)
     assert list(said) == ["n", "mapping", "metrics"]
-    fields = ["value", "low", "high", "n", "scored", "failed", "worst", "best"]
+    fields = ["value", "low", "high", "n", "scored", "unscored", "worst", "best"]
     assert list(said["metrics"][0]) == ["spec", "signature", *fields, "groups"]
     assert list(said["metrics"][0]["groups"]["rivers"]) == fields
     assert (said["metrics"][0]["value"], said["metrics"][0]["groups"]["rivers"]["value"]) == (0.5, 0.0)

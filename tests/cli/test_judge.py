@@ -103,14 +103,14 @@ def test_a_cap_leaves_rows_unscored_and_goes_on_counting_when_resumed(folder):
     with FakeServer(judged, faults=["500"]) as server:
         capped = run(server, "--max-calls", "4", "--concurrency", "1", "--json")
         assert server.calls == 4  # one of them in vain
-        assert json.loads(capped.stdout)["metrics"][0]["failed"] == 3
+        assert json.loads(capped.stdout)["metrics"][0]["unscored"] == 3
         resumed = run(server, "--max-calls", "4", "--concurrency", "1", "--resume", "--json")
         assert server.calls == 4
-        assert json.loads(resumed.stdout)["metrics"][0]["failed"] == 3
+        assert json.loads(resumed.stdout)["metrics"][0]["unscored"] == 3
         run(server, "--max-calls", "7", "--resume", "--json")
         assert server.calls == 7
         anew = run(server, "--max-calls", "1", "--json")
-    assert json.loads(anew.stdout)["metrics"][0]["failed"] == 0
+    assert json.loads(anew.stdout)["metrics"][0]["unscored"] == 0
 
 
 def test_a_bad_key_stops_at_once_and_is_not_shown(folder):

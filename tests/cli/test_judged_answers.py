@@ -117,8 +117,8 @@ def test_a_failing_call_leaves_its_question_unscored_and_names_the_answer(folder
     assert first[f"{SPEC}.error"].startswith("answer 3: HTTP 400")
     assert first[f"{SPEC}.labels"] == ["correct", "incorrect", None, "incorrect"]
     assert other[SPEC] == 0
-    assert json.loads(result.stdout)["metrics"][0]["failed"] == 1
-    assert json.loads(second.stdout)["metrics"][0]["failed"] == 0
+    assert json.loads(result.stdout)["metrics"][0]["unscored"] == 1
+    assert json.loads(second.stdout)["metrics"][0]["unscored"] == 0
 
 
 def test_a_cap_leaves_questions_unscored_and_resuming_asks_the_rest(folder):
@@ -129,7 +129,7 @@ def test_a_cap_leaves_questions_unscored_and_resuming_asks_the_rest(folder):
         assert [row[SPEC] for row in lines(folder)] == [pytest.approx(5 / 6), None]
         resumed = run(server, "--max-calls", "8", "--resume", "--json")
         assert server.calls == 8
-        assert json.loads(resumed.stdout)["metrics"][0]["failed"] == 0
+        assert json.loads(resumed.stdout)["metrics"][0]["unscored"] == 0
 
 
 def test_a_majority_asks_which_answers_agree_and_quotes_at_most_that(folder):

@@ -129,7 +129,7 @@ def test_a_task_that_fails_comes_back_with_its_words(files, remote, tmp_path):
     with pytest.raises(DataError, match=r"ValueError.* a bad row \(in the task of .*bad\.parquet, row group \d"):
         karat.score(str(tmp_path / "bad.parquet"), picky, engine=Spark(remote))
     result = karat.score(str(tmp_path / "bad.parquet"), picky, engine=Spark(remote), max_failed_tasks=2)
-    assert result.values["picky"].failed == 4_000
+    assert result.values["picky"].unscored == 4_000
 
 
 def test_a_run_whose_server_was_killed_goes_on(files, folder, serve):

@@ -324,7 +324,12 @@ def contents(run):
         said.pop(since, None)
     for entry in found["values.json"]["metrics"]:
         entry.pop("caution", None)
+        for each in (entry, *entry.get("groups", {}).values()):
+            members = list(each.items())
+            each.clear()
+            each.update(("unscored" if name == "failed" else name, value) for name, value in members)  # of format 1
     said["settings"].pop("endpoints", None)
+    said.pop("format")
     said["digests"] = {role: digest for role, digest in said["digests"].items() if role in said["mapping"]}
     said["created"], said["machine"] = "*", sorted(said["machine"])
     said["versions"] = sorted({"karat", "python"} & said["versions"].keys())

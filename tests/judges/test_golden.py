@@ -146,7 +146,7 @@ def test_verdict_files_are_scored_and_garbage_is_a_failure(name, rows, pandalm):
     counts = figures[name]["labels"]
     table = {"prediction": [LABELS[name].get(each) for each in said], "reference": majority}
     value = karat.score(table, "label_accuracy").values["label_accuracy"]
-    assert (value.n, value.failed) == (999, counts.get("-1", 0))
+    assert (value.n, value.unscored) == (999, counts.get("-1", 0))
     assert value.worst == pytest.approx(figures[name]["accuracy"], abs=1e-12)  # published with garbage as wrong
     macro = "label_f(average='macro', labels=['0', '1', '2'])"
     table["prediction"] = [LABELS[name].get(each, "garbage") for each in said]  # a miss of the class that was due
@@ -176,7 +176,7 @@ def test_a_judge_that_replays_the_verdicts_gives_the_same_figures(rows, pandalm,
     spec = result.metrics[0].spec
     assert result.counts[spec] == {"label": {"first": 460, "second": 476, "tie": 38}, "consistent": {"true": 974}}
     value = result.values[spec]
-    assert (value.n, value.scored, value.failed) == (999, 974, 25)
+    assert (value.n, value.scored, value.unscored) == (999, 974, 25)
     assert value.value == pytest.approx((460 + 38 / 2) / 974)
     labels = [
         {"first": "1", "second": "2", "tie": "0"}.get(label) for label in result.table[f"{spec}.label"].to_pylist()

@@ -51,7 +51,7 @@ def test_rows_get_a_score_and_the_judges_details(governor):
     assert all(tokens > 100 for tokens in column(result, "input_tokens")[:2])
     assert result.table["reason"].to_pylist() == [None, None, "prediction is null", "reference is an empty list"]
     value = result.values["judge:correctness(model='fake')"]
-    assert (value.value, value.n, value.scored, value.failed, value.worst, value.best) == (0.5, 4, 2, 2, 0.25, 0.75)
+    assert (value.value, value.n, value.scored, value.unscored, value.worst, value.best) == (0.5, 4, 2, 2, 0.25, 0.75)
     assert result.counts == {result.metrics[0].spec: {"label": {"correct": 1, "incorrect": 1}}}
     assert len(model.requests) == 2  # all references in one question, and nothing for rows that cannot be judged
 
@@ -144,7 +144,7 @@ def test_after_two_such_replies_the_row_has_the_error_and_the_raw_reply(governor
     assert column(result, "raw") == ['{"explanation": "x", "label": "right"}']
     assert result.table["reason"].to_pylist() == column(result, "error")
     assert "not one of" in column(result, "error")[0]
-    assert result.values[result.metrics[0].spec].failed == 1
+    assert result.values[result.metrics[0].spec].unscored == 1
 
 
 @pytest.mark.parametrize("said", ['{"explanation": "\\ud800", "label": "right"}', "\ud800", '{"\\udfff": 1}'])

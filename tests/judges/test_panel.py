@@ -121,7 +121,7 @@ def test_a_pair_of_which_one_order_fails_has_no_score(governor):
     model = preferring(lambda a, b: "first" if len(a) >= len(b) else "neither", "half")
     result = karat.score(PAIRS, Judge("pairwise", model=model, governor=governor))
     assert result.table[result.metrics[0].spec].to_pylist() == [None, None, 0.5]
-    assert result.values[result.metrics[0].spec].failed == 2
+    assert result.values[result.metrics[0].spec].unscored == 2
 
 
 def test_a_panel_is_consistent_if_all_members_are(governor):

@@ -62,7 +62,7 @@ def check(result, totals, server, rows):
     assert all(row[f"{spec}.label"] == truth(row["id"]) for row in scored)
     assert all(row[f"{spec}.explanation"] == f"row {row['id']}" for row in scored)
     assert all(row["reason"] and row["reason"] == row[f"{spec}.error"] for row in failed)
-    assert (value.n, value.scored, value.failed) == (rows, len(scored), len(failed))
+    assert (value.n, value.scored, value.unscored) == (rows, len(scored), len(failed))
     total = sum(row[spec] for row in scored)
     assert (value.worst, value.best) == pytest.approx((total / rows, (total + len(failed)) / rows))
     assert Counter(row["reason"] for row in failed) == result.reasons[spec]

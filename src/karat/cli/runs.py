@@ -17,8 +17,8 @@ from karat.cli.options.targets import TARGETS, publish_run
 if TYPE_CHECKING:
     from karat.runs.scoring.result import Result
     from karat.runs.store.kept import KeptRun
-    from karat.runs.store.manifest import StoredValues
     from karat.runs.store.run import Run
+    from karat.runs.store.values import StoredValues
 
 
 class _Runs(click.Group):

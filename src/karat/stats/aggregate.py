@@ -66,8 +66,8 @@ class Accumulator(ABC):
     def estimate(self, scale: Scale, inference: Inference, unit_weight: float | None = None) -> Estimated:
         """The value of the rows, of which there are some, and the ends of its interval; `unit_weight` as `interval`."""
 
-    def fill(self, scale: Scale, score: float, failed: int) -> float:  # noqa: ARG002  (see `Units`)
-        """The value if `failed` further rows had this score, the worst or the best: here rows have no share in it."""
+    def fill(self, scale: Scale, score: float, unscored: int) -> float:  # noqa: ARG002  (see `Units`)
+        """The value if `unscored` further rows had this score, the worst or the best: here rows have no share in it."""
         return score
 
     def view(self, *, clustered: bool) -> Self:

@@ -22,8 +22,9 @@ _KEEPERS: dict[Kept, type[Accumulator]] = {each.keeps: each for each in (Units, 
 class Value(JsonObject):
     """The value of a metric on a column.
 
-    `low` and `high` are the ends of the interval; `worst` and `best` are the value if every unscored row had the worst
-    or the best possible score. None: no row was scored, the finish is undefined, or there is no interval or no bound.
+    `low` and `high` are the ends of the interval. Of `n` rows, `scored` have a score and `unscored` have none; `worst`
+    and `best` are the value if every unscored row had the worst or the best possible score. None: no row was scored,
+    the finish is undefined, or there is no interval or no bound.
     """
 
     value: float | None
@@ -31,9 +32,14 @@ class Value(JsonObject):
     high: float | None
     n: int
     scored: int
-    failed: int
+    unscored: int
     worst: float | None
     best: float | None
+
+    @property
+    def failed(self) -> int:
+        """The earlier name of `unscored`."""
+        return self.unscored
 
 
 @dataclass(frozen=True)
@@ -84,28 +90,28 @@ def summarise(
     units: Accumulator,
     scale: Scale,
     *,
-    failed: int = 0,
+    unscored: int = 0,
     inference: Inference = Inference(),  # noqa: B008  (it is frozen)
     unit_weight: float | None = None,
 ) -> Value:
-    """The value of the units' rows, with its interval; `failed` is the number of further rows without a score.
+    """The value of the units' rows, with its interval; `unscored` is the number of further rows without a score.
 
     `unit_weight` as in `interval`.
 
     >>> import numpy as np
     >>> units = Units(width=1)
     >>> units.add(np.array([[1.0], [0.0], [1.0]]))
-    >>> value = summarise(units, Scale(), failed=1)
+    >>> value = summarise(units, Scale(), unscored=1)
     >>> value.value, value.n, value.scored, value.worst, value.best
     (0.6666666666666666, 4, 3, 0.5, 0.75)
     """
     scored = units.rows
     value, low, high = units.estimate(scale, inference, unit_weight) if scored else (None, None, None)
-    filled = (units.fill(scale, each, failed) if each is not None else None for each in scale.bounds)
-    worst, best = filled if failed else (value, value)
+    filled = (units.fill(scale, each, unscored) if each is not None else None for each in scale.bounds)
+    worst, best = filled if unscored else (value, value)
     if scale.direction == "minimize":
         worst, best = best, worst
-    return Value(value, low, high, scored + failed, scored, failed, worst, best)
+    return Value(value, low, high, scored + unscored, scored, unscored, worst, best)
 
 
 def make_units(finish: Finish | None, width: int, *, clustered: bool = False, seed: int = 0) -> Accumulator:

@@ -31,7 +31,7 @@ def test_it_returns_the_values_of_karat_score():
         "individual_scores": [pytest.approx(2 / 3), 1.0, None, 0.0],
         "interval": [value.low, value.high],
         "reasons": [None, None, "reference is null", None],
-        "failed": 1,
+        "unscored": 1,
     }
 
 
@@ -48,7 +48,7 @@ def test_without_a_scored_row_there_is_no_score():
     found = KaratEvaluator("exact_match").run(prediction=[None], reference=["a"])
     assert found["score"] is None
     assert found["interval"] == [None, None]
-    assert found["failed"] == 1
+    assert found["unscored"] == 1
 
 
 def test_rankings_are_scored_too():

@@ -39,7 +39,7 @@ def found(tmp_path_factory):
 def test_a_run_has_metrics_with_intervals_settings_signatures_and_rows(found):
     result = karat.score(ROWS, ["exact_match", "token_f1(normalize='none')"])
     em = result.values["exact_match"]
-    named = {"": em.value, ".low": em.low, ".high": em.high, ".unscored": em.failed}
+    named = {"": em.value, ".low": em.low, ".high": em.high, ".unscored": em.unscored}
     assert {name: found["metrics"][f"exact_match{name}"] for name in named} == pytest.approx(named)
     assert found["metrics"]["token_f1_normalize__none__"] == pytest.approx(
         result.values["token_f1(normalize='none')"].value

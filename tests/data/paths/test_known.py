@@ -64,7 +64,7 @@ def test_a_row_whose_cell_holds_something_else_is_unscored_and_not_scored_as_tex
         rows = [[json.dumps({"answer": "a"}), "a"]] * 150 + [["a", "a"]] * 50
         csv.writer(file).writerows([["outputs", "gold"], *rows])
     value = karat.score(path, "exact_match").values["exact_match"]
-    assert (value.value, value.scored, value.failed) == (1.0, 150, 50)
+    assert (value.value, value.scored, value.unscored) == (1.0, 150, 50)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_rows_are_labelled_and_counted_beside_every_measure():
     assert result.table[f"{spec}.label"].to_pylist() == [*labels, "partly correct", None]
     assert result.counts[spec]["label"] == dict.fromkeys([*labels, "partly correct"], 1)
     assert result.values[spec].value == pytest.approx((1 + 0.8) / 4)
-    assert (result.values[spec].scored, result.values[spec].failed) == (6, 1)
+    assert (result.values[spec].scored, result.values[spec].unscored) == (6, 1)
 
 
 def test_a_row_without_a_prediction_declines_if_told():

@@ -135,7 +135,7 @@ def test_rows_without_a_score_or_a_confidence_say_why():
     rows = {"prediction": ["a", "a", None, "b"], "reference": ["a", "a", "a", "a"], "confidence": [0.9, None, 0.1, 0.2]}
     result = karat.score(rows, ["auroc(exact_match)", "ece(f1)"])
     for value in result.values.values():
-        assert (value.scored, value.failed) == (2, 2)
+        assert (value.scored, value.unscored) == (2, 2)
     graded = karat.score({"score": [0.5, 1, 0], "confidence": [0.5, 0.9, 0.1]}, "auroc(column(score))")
     assert (graded.values["auroc(column(score))"].scored, graded.values["auroc(column(score))"].value) == (2, 1.0)
     at_half = "auroc(column(score), threshold=0.5)"

@@ -48,7 +48,7 @@ def test_any_name_of_a_column_is_restored_from_its_spec(name):
 def test_columns_of_any_name_are_scored(name):
     result = karat.score({name: [1.0, None, 0.0], "prediction": ["?"] * 3}, column.using(name=name))
     (spec,) = result.values
-    assert (result.values[spec].value, result.values[spec].failed) == (0.5, 1)
+    assert (result.values[spec].value, result.values[spec].unscored) == (0.5, 1)
     assert result.reasons[spec] == {f"column({name}) is null": 1}
     assert karat.score({name: [1.0, 0.0]}, spec).values[spec].value == 0.5
 
@@ -101,7 +101,7 @@ def test_every_format_gives_the_same_values(write, name):
     assert half.value == 2
     assert half.worst == half.best == 2
     assert (passed.value, passed.low > 0, passed.high < 1) == (1 / 3, True, True)  # Wilson's, of a share
-    assert (gap.value, gap.failed) == (4, 1)
+    assert (gap.value, gap.unscored) == (4, 1)
     assert gap.worst == pytest.approx((32 + 8) / 9)  # less is better: the worst score is the highest
     assert gap.best == pytest.approx(32 / 9)
 
@@ -177,4 +177,4 @@ def test_a_score_beyond_the_range_is_an_error():
 
 def test_nan_is_unscored():
     value = karat.score({"x": np.array([1.0, np.nan])}, "column(x)").values["column(x)"]
-    assert (value.value, value.failed) == (1, 1)
+    assert (value.value, value.unscored) == (1, 1)

@@ -135,7 +135,7 @@ def test_an_exception_is_its_rows_error_and_no_other_rows():
         "prediction is null: KeyError: 'verdict'",
         "prediction is null: SystemExit: no",
     ]
-    assert (result.values["exact_match"].value, result.values["exact_match"].failed, result.n) == (1, 8, 30)
+    assert (result.values["exact_match"].value, result.values["exact_match"].unscored, result.n) == (1, 8, 30)
 
 
 def test_every_row_may_fail():

@@ -42,7 +42,7 @@ def test_frames_of_every_kind_score_the_same(kind):
     result = karat.score(FRAMES[kind](pa.Table.from_pylist(ROWS)), "token_f1")
     assert result.table["token_f1"].to_pylist() == F1
     value = result.values["token_f1"]
-    assert (value.n, value.scored, value.failed) == (5, 3, 2)
+    assert (value.n, value.scored, value.unscored) == (5, 3, 2)
     assert (value.value, value.worst, value.best) == pytest.approx((2 / 3, 2 / 5, 4 / 5))
     assert value.low < value.value < value.high
 

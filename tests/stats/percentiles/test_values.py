@@ -83,8 +83,8 @@ def test_few_rows_have_no_upper_end_and_rows_in_clusters_no_interval():
     few, clustered = ScoreCounts(), ScoreCounts(clustered=True)
     for each in (few, clustered):
         each.add(np.arange(1.0, 21.0)[:, None])
-    value = summarise(few, scale, failed=2)
-    assert (value.value, value.high, value.n, value.failed) == (pytest.approx(19.05), None, 22, 2)
+    value = summarise(few, scale, unscored=2)
+    assert (value.value, value.high, value.n, value.unscored) == (pytest.approx(19.05), None, 22, 2)
     assert value.low == 17
     assert (summarise(clustered, scale).low, summarise(clustered, scale).high) == (None, None)
     assert summarise(ScoreCounts(), scale).value is None

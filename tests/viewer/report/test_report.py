@@ -130,7 +130,7 @@ def test_every_figure_is_that_of_compare(tmp_path):
     metrics = zip(*(each["metrics"] for each in stored), strict=True)
     assert page.values() == [[m["value"], m["low"], m["high"]] for pair in metrics for m in pair]
     scores = [row["answers"][0]["scores"][0] for row in page.data["rows"]]
-    assert scores.count(None) == stored[0]["metrics"][0]["failed"]
+    assert scores.count(None) == stored[0]["metrics"][0]["unscored"]
     spread = page.data["spread"][0]
     assert (sum(spread["all"]), spread["missing"]["all"]) == (60 - scores.count(None), scores.count(None))
 

@@ -104,6 +104,6 @@ def _score(run: Run, metric: ScoredMetric) -> dict[str, Any]:
         found["confidence_interval"] = {"lower": value.low, "upper": value.high, "confidence_level": level}
     return {
         "score": value.value,
-        "details": {"rows": str(value.n), "unscored": str(value.failed)},
+        "details": {"rows": str(value.n), "unscored": str(value.unscored)},
         "uncertainty": found,
     }

@@ -8,9 +8,9 @@ any metric of karat, `result` the reports of an evaluation run. No metric is def
 >>> evaluator.run(ground_truth_answers=["Berlin", ["Paris", "City of Paris"]], predicted_answers=["Bern", "Paris"])
 {'individual_scores': [0, 1], 'score': 0.5}
 
-With `details=True` an evaluator also returns `details`: the 95 % confidence interval of the mean, and why rows failed.
-Pipelines store the components under `haystack_integrations.components.evaluators.karat`, where they can be imported
-too. Needs `karat[haystack]`.
+With `details=True` an evaluator also returns `details`: the 95 % confidence interval of the mean, and why rows are
+unscored. Pipelines store the components under `haystack_integrations.components.evaluators.karat`, where they can be
+imported too. Needs `karat[haystack]`.
 """
 
 from typing import TYPE_CHECKING

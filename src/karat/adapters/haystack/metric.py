@@ -30,7 +30,7 @@ class KaratEvaluator:
     >>> evaluator = KaratEvaluator("token_f1(normalize='unicode')")
     >>> evaluator.run(prediction=["city of Paris", "Lyon"], reference=[["Paris", "City of Paris"], None])
     {'score': 1.0, 'individual_scores': [1.0, None], 'interval': [0.0, 1.0], 'reasons': [None, 'reference is null'],
-    'failed': 1}
+    'unscored': 1}
     >>> evaluator.to_dict()["init_parameters"]
     {'metric': "token_f1(normalize='unicode')"}
     """
@@ -48,13 +48,13 @@ class KaratEvaluator:
         individual_scores=list[float | None],
         interval=list[float | None],
         reasons=list[str | None],
-        failed=int,
+        unscored=int,
     )
     def run(self, **columns: Any) -> dict[str, Any]:
         """Score rows with the metric.
 
         Returns `individual_scores`, one for each row, None for a row that cannot be scored; `reasons`, why it cannot;
-        `failed`, the number of these rows; `score`, the metric's value over the other rows, and `interval`, its 95 %
+        `unscored`, the number of these rows; `score`, the metric's value over the other rows, and `interval`, its 95 %
         confidence interval. Raises a `karat.KaratError` for columns that are empty, missing, unknown, of unequal length
         or of the wrong kind.
         """
@@ -70,8 +70,8 @@ class KaratEvaluator:
             "score": value.value,
             "individual_scores": table[self.metric.spec].to_pylist(),
             "interval": [value.low, value.high],
-            "reasons": table.column(-1).to_pylist() if value.failed else [None] * len(table),  # see `Result.table`
-            "failed": value.failed,
+            "reasons": table.column(-1).to_pylist() if value.unscored else [None] * len(table),  # see `Result.table`
+            "unscored": value.unscored,
         }
 
     def to_dict(self) -> dict[str, Any]:

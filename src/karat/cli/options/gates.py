@@ -112,8 +112,8 @@ class Gates:
         for gate in self.floors:
             yield from gate.failures(result)
         for spec, value in result.values.items():
-            if self.unscored is not None and value.failed > self.unscored * value.n:
-                rows = f"{value.failed} of {value.n} rows"
+            if self.unscored is not None and value.unscored > self.unscored * value.n:
+                rows = f"{value.unscored} of {value.n} rows"
                 yield f"{spec}: {rows} have no score; a share of at most {self.unscored:g} was asked for"
 
 

@@ -12,7 +12,8 @@ from karat.runs.compare.ranked import Ranked
 from karat.runs.compare.scored_rows import Order, ScoredRow
 from karat.runs.judge.examination import Examination
 from karat.runs.store.kept import KeptRun
-from karat.runs.store.manifest import Manifest, StoredValues
+from karat.runs.store.manifest import Manifest
+from karat.runs.store.values import StoredValues
 from karat.runs.store.verify import Verified
 from karat.stats.corrected.label_count import LabelCount
 from karat.stats.paired.sample_size import NoSampleSize, SampleSize

@@ -39,11 +39,11 @@ def print_result(result: Result, by: str | None) -> None:
     if result.joined is not None:
         for line in _describe_join(result):
             screen.line(line)
-    failed = any(value.failed for value in result.values.values())
+    missing = any(value.unscored for value in result.values.values())
     screen.table(result.values_table(), by)
     for line in list_cautions(result.cautions):
         screen.line(f"caution: {line}", "yellow")
-    if failed:
+    if missing:
         screen.line("worst to best: the value if every unscored row had the worst, or the best, score", "dim")
         for line in _describe_reasons(result):
             screen.line(line, "dim")

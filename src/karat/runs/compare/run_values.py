@@ -169,7 +169,7 @@ class RunValues:
         if None in parts and parts[None] is None:
             counts[None] += run.unscored
         return {
-            label: summarise(each, scale, failed=counts[label] - each.rows, inference=self.inference)
+            label: summarise(each, scale, unscored=counts[label] - each.rows, inference=self.inference)
             for label, each in units.items()
         }
 

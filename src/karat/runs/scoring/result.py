@@ -15,7 +15,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.data.json.values import read_batch, value_schema
 from karat.runs.columns.lengths import Lengths, find_cautions, list_cautions
-from karat.runs.store.manifest import StoredClusters, StoredGroup, StoredJoin, StoredLabels, StoredMetric, StoredValues
+from karat.runs.store.values import StoredClusters, StoredGroup, StoredJoin, StoredLabels, StoredMetric, StoredValues
 from karat.runs.table.figure import draw
 from karat.runs.table.table import Table
 from karat.runs.table.value_table import MetricValue, value_document, value_table, value_tables
@@ -255,6 +255,6 @@ class Result:
 
 def _short(value: Value) -> str:
     if value.value is None:
-        return f"no value, {value.failed} of {value.n} rows unscored"
-    unscored = f", {value.failed} of {value.n} rows unscored" if value.failed else ""
+        return f"no value, {value.unscored} of {value.n} rows unscored"
+    unscored = f", {value.unscored} of {value.n} rows unscored" if value.unscored else ""
     return f"{format_value(value.value)} [{format_value(value.low)}, {format_value(value.high)}]{unscored}"

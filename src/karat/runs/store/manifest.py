@@ -1,7 +1,7 @@
-"""The manifest of a run: what was scored, from which data, with which settings, versions and models; and its values.
+"""The manifest of a run: what was scored, from which data, with which settings, versions and models.
 
-The types of the dataclasses here are the schema of `manifest.json` and of `values.json`: they are checked when a file
-is read, as a run may come from a stranger.
+The types of the dataclasses here are the schema of `manifest.json`: they are checked when the file is read, as a run
+may come from a stranger.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
 
@@ -19,18 +19,15 @@ from karat.core.metric.definition import Definition, Direction, Finish
 from karat.core.metric.in_order import kept_by
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec, parse, parse_own
-from karat.data.json.objects import JsonObject, Printed
 from karat.data.json.typed import check_type
 from karat.data.storage.addresses import join_path
-from karat.data.storage.checksums import FileSum, parse_json, read_checked, read_json, seal, sum_bytes, unseal
+from karat.data.storage.checksums import FileSum, read_json, seal, sum_bytes, unseal
 from karat.data.storage.whole_files import write_bytes
 from karat.runs.columns.lengths import Lengths
 from karat.runs.store.folders import MANIFEST
 from karat.stats.aggregate import Scale
-from karat.stats.corrected.value import Corrected
-from karat.stats.value import Value
 
-FORMAT = 1
+FORMAT = 2  # 1: `values.json` has `failed`, which is `unscored` since
 CODE = "code of "  # begins the key of a setting: the digest of the code of a metric that is not karat's
 ENDPOINTS = "endpoints"  # the key of a setting: the addresses at which models are asked
 Of = TypeVar("Of")
@@ -141,89 +138,6 @@ class Manifest:
             raise SpecError(f"{self.name}: {error}") from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredGroup(Value):
-    """The value of a group of rows in `values.json`; where people labelled, `corrected` by their labels."""
-
-    corrected: Corrected | None = None
-
-    printed: ClassVar = Printed(sparse=("corrected",))
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredMetric(StoredGroup):
-    """A metric in `values.json`.
-
-    `counts`, by detail: how often a judge returned each label, how often a list has each item (1,000 at most).
-    `groups`: by value of the column of `--by`. `caution`: why it is low however right the answers are.
-    """
-
-    spec: str
-    signature: str | None = None
-    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    groups: Mapping[str, StoredGroup] = field(default_factory=dict)
-    caution: str = ""
-
-    printed: ClassVar = Printed(("spec", "signature"), sparse=("corrected", "counts", "groups", "caution"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredJoin:
-    """What was joined, in `values.json`: as in `Result.joined`, with the first ids of each side."""
-
-    missing: int
-    missing_ids: tuple[str, ...]
-    unknown: int
-    unknown_ids: tuple[str, ...]
-    retrieved: int = 0
-    unjudged: int = 0
-    prediction: Mapping[str, int] = field(default_factory=dict)
-    reference: Mapping[str, int] = field(default_factory=dict)
-
-    printed: ClassVar = Printed(sparse=("retrieved", "unjudged", "prediction", "reference"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredLabels:
-    """Whose labels correct the values: `labelled` rows, `left_out` of others; `weighted`: drawn with probabilities."""
-
-    source: str
-    labelled: int
-    left_out: int
-    weighted: bool
-    annotators: tuple[str, ...]
-    choices: Mapping[str, float]
-    notes: tuple[str, ...] = ()
-
-    printed: ClassVar = Printed(sparse=("notes",))
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredClusters:
-    """The column by which rows belong together; `count` is the number of its values, an estimate above 4,096."""
-
-    column: str
-    count: int
-    rows: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredValues(JsonObject):
-    """The content of `values.json`: what `--json` prints.
-
-    `n` rows; `mapping` has the column of each role; `clusters`: by what intervals go, where it is not by row.
-    """
-
-    n: int
-    mapping: Mapping[str, str]
-    clusters: StoredClusters | None = None
-    joined: StoredJoin | None = None
-    human: StoredLabels | None = None
-    metrics: tuple[StoredMetric, ...]
-
-    printed: ClassVar = Printed(sparse=("clusters", "joined", "human"))
-
-
 def write_manifest(manifest: Manifest, folder: str | Path) -> None:
     """Write the manifest of a run's folder, completely or not at all."""
     write_json(join_path(folder, MANIFEST), seal(asdict(manifest)))
@@ -244,7 +158,7 @@ def read_manifest(folder: str | Path) -> Manifest:
     if isinstance(form, int) and form > FORMAT:
         raise DataError(f"{path} is of a newer karat (format {form}, this one reads {FORMAT}): update it")
     content = unseal(content, path)
-    _check(content, Manifest, f"{path} is not the manifest of a run")
+    check_content(content, Manifest, f"{path} is not the manifest of a run")
     content["metrics"] = tuple(_make(ScoredMetric, each) for each in content["metrics"])
     content["lengths"] = _make(Lengths, content["lengths"]) if content.get("lengths") else None
     content["clusters_in"] = tuple(content.get("clusters_in", ()))
@@ -281,14 +195,8 @@ def _check_known(metric: ScoredMetric, path: str | Path) -> None:
             raise DataError(f"{path}: {name} of {metric.spec} is {found!r}, expected {of_metric!r}; {remedy}")
 
 
-def read_values(path: str | Path, written: FileSum | None) -> dict[str, Any]:
-    """The values in a file with this checksum, if it is known; `DataError` where they are damaged."""
-    values: dict[str, Any] = parse_json(read_checked(path, written), path)
-    _check(values, StoredValues, f"{path} does not hold the values of a run", finite=False)
-    return values
-
-
-def _check(content: Any, kind: type, where: str, *, finite: bool = True) -> None:
+def check_content(content: Any, kind: type, where: str, *, finite: bool = True) -> None:
+    """Raise `DataError` where the content of a file is not of a type; `finite`: no number is infinite or NaN."""
     try:
         check_type(content, kind, where, finite=finite)
     except RecursionError as error:

@@ -45,8 +45,9 @@ from karat.runs.store.folders import (
     written_folder,
 )
 from karat.runs.store.lock import is_locked
-from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest, read_values
+from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest
 from karat.runs.store.parts import PartsFolder
+from karat.runs.store.values import read_values
 
 State: TypeAlias = Literal["finished", "running", "stopped", "capped"]
 

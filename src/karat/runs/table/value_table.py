@@ -63,7 +63,7 @@ def value_table(values: Sequence[MetricValue], confidence: float, *, percent: bo
 
     `percent`: values from 0 to 1 are in per cent.
     """
-    ends = any(each.value.failed for each in values)
+    ends = any(each.value.unscored for each in values)
     factors = [points(each.bounds) if percent else 1.0 for each in values]
     factor = min(factors, default=1.0)
     columns = [
@@ -85,7 +85,7 @@ def _rows(each: MetricValue, factor: float, *, ends: bool) -> Iterator[Row]:
     value, found, part = each.value, each.corrected, each.slice is not None
     label = each.slice if each.slice is not None else each.spec
     more = [spell_range(value.worst, value.best, factor)] if ends else []
-    cells = label, spell_estimate(value.value, value.low, value.high, factor), f"{value.n}", f"{value.failed}"
+    cells = label, spell_estimate(value.value, value.low, value.high, factor), f"{value.n}", f"{value.unscored}"
     yield Row((*cells, *more), "value", part, value.value, value.low, value.high)
     if found is not None and found.value is not None:
         cells = corrected_label(found), spell_estimate(found.value, found.low, found.high, factor), f"{found.n}", ""

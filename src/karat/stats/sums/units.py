@@ -140,9 +140,9 @@ class Units(Accumulator):
         )
         return value, *ends
 
-    def fill(self, scale: Scale, score: float, failed: int) -> float:
-        """The mean if `failed` further rows had this score; with a finish, rows have no scores, so the score itself."""
-        return score if scale.finish is not None else (float(self.total[0]) + failed * score) / (self.rows + failed)
+    def fill(self, scale: Scale, score: float, unscored: int) -> float:
+        """The mean if `unscored` further rows had this score; with a finish, where rows have no scores, the score."""
+        return score if scale.finish is not None else (float(self.total[0]) + unscored * score) / (self.rows + unscored)
 
     def view(self, *, clustered: bool) -> Units:
         """As `Accumulator.view`; of independent rows, only the sums are known, which the mean within bounds needs."""

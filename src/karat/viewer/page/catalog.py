@@ -16,7 +16,7 @@ from karat.viewer.answers import describe_metric
 from karat.viewer.page.query import Unknown
 
 MOST_RUNS = 8
-_FIGURES = ("value", "low", "high", "n", "scored", "failed")
+_FIGURES = ("value", "low", "high", "n", "scored", "unscored")
 _USED = ("calls", "failed", "cost")  # of models, so far
 _DAMAGED = (OSError, KaratError)  # it may also have been finished or removed meanwhile
 _STOPPED = "not finished: the same command with --resume continues it"

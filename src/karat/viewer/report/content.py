@@ -229,8 +229,8 @@ def _spell(each: MetricValue) -> str:
     """A value with its interval in words."""
     value, factor = each.value, points(each.bounds)
     if value.value is None:
-        return f"no value, {value.failed} of {value.n} rows have no score"
-    missing = f"; {value.failed} have no score" if value.failed else ""
+        return f"no value, {value.unscored} of {value.n} rows have no score"
+    missing = f"; {value.unscored} have no score" if value.unscored else ""
     shown, low, high = (spell_value(number, factor) for number in (value.value, value.low, value.high))
     caution = f"; but {each.caution}" if each.caution else ""
     return f"{shown}{' points' if factor > 1 else ''} [{low}, {high}] on {value.n} rows{missing}{caution}"

@@ -87,7 +87,7 @@ def llm(generator, **options):
 def test_no_rows_have_no_results():
     nothing = {"results": [], "meta": None}
     assert llm(Scripted()).run(predicted_answers=[]) == nothing
-    assert llm(Scripted(), details=True).run(predicted_answers=[])["details"] == {"reasons": [], "failed": 0}
+    assert llm(Scripted(), details=True).run(predicted_answers=[])["details"] == {"reasons": [], "unscored": 0}
     nothing = {"questions": [], "contexts": [], "predicted_answers": []}
     found = FaithfulnessEvaluator(progress_bar=False, chat_generator=Scripted()).run(**nothing)
     assert math.isnan(found["score"])
@@ -249,7 +249,7 @@ def test_a_failed_row_does_not_affect_others(kind, caplog):
     assert found["results"] == [None if n in bad else {"score": n} for n in range(1000)]
     reasons = found["details"]["reasons"]
     assert {n for n, reason in enumerate(reasons) if reason} == bad
-    assert found["details"]["failed"] == 300
+    assert found["details"]["unscored"] == 300
     assert reasons[11] == "failed during chat generation: RuntimeError: broken 11"
     assert reasons[12].startswith("failed to parse the ChatGenerator response 'no json': the reply is not one JSON")
     assert "Missing expected keys in JSON: ['score']" in reasons[13]

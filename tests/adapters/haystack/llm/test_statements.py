@@ -99,7 +99,7 @@ def test_invalid_scores_are_an_error_of_the_row(reply, why, caplog):
     assert math.isnan(failed.pop("score"))
     assert failed == {"statements": [], "statement_scores": [], "status": "error"}
     assert why in found["details"]["reasons"][1]
-    assert found["details"]["failed"] == 1
+    assert found["details"]["unscored"] == 1
     assert "1 query(s) failed and were excluded from the score." in caplog.text
     with pytest.raises(EvaluationError, match="row 2"):
         FaithfulnessEvaluator(progress_bar=False, chat_generator=Scripted(say)).run(**ANSWERS)

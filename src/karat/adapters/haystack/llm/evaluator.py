@@ -62,7 +62,7 @@ class Concurrent(Detailed):
     def run(self, **inputs: Any) -> dict[str, Any]:
         """Ask about each row; `inputs` are lists of the same length, by name. `run` of the generator is called.
 
-        Returns `results`, the model's reply for each row, None for a row that failed; and `meta`, the metadata of the
+        Returns `results`, the model's reply for each row, None for a row without one; and `meta`, the metadata of the
         replies that have any, None without any. Raises a `ValueError` for inputs that are missing, not lists or of
         unequal length, and `EvaluationError`, a `ValueError` too, if a row fails and `raise_on_failure` is set.
         """
@@ -114,7 +114,7 @@ class Concurrent(Detailed):
                 reason=questions.reasons[failed[0]],
             )
         outputs = {"results": questions.results, "meta": [meta for meta in questions.metas if meta] or None}
-        details = {"reasons": questions.reasons, "failed": len(failed)}
+        details = {"reasons": questions.reasons, "unscored": len(failed)}
         return outputs | {"details": details} if self.details else outputs
 
     def prepare_template(self) -> str:
@@ -192,7 +192,7 @@ class LLMEvaluator(Concurrent, evaluators.LLMEvaluator):
         `chat_generator`: any generator of Haystack's; the default is an `OpenAIChatGenerator` in JSON mode, with
         `api_key`. `concurrency`: the largest number of rows that are asked about at the same time, by default 64 for a
         generator that has `run_async`, else 4, and 1 for a mock, whose replies come in turn; use 1 for a generator that
-        is not thread-safe. `details`: add an output `details` with the number of failed rows and the reason of each.
+        is not thread-safe. `details`: add an output `details`: how many rows are `unscored`, and the reason of each.
         Raises a `ValueError` for invalid arguments.
         """
         evaluators.LLMEvaluator.__init__(

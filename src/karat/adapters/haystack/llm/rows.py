@@ -21,7 +21,7 @@ from karat.models.governor.faults import classify
 
 
 class EvaluationError(DataError):
-    """A row failed and `raise_on_failure` is set.
+    """A row has no result, and `raise_on_failure` is set.
 
     `results` holds the results of the rows that were finished by then, None for the other rows.
     """

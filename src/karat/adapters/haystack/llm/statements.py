@@ -48,7 +48,7 @@ class _Statements(Concurrent):
         """Ask about each row; the inputs are lists of the same length.
 
         Returns the outputs of `LLMEvaluator`, where each result has a `score` and a `status`, which is "evaluated" or,
-        for a row that failed, "error"; `individual_scores` from 0 to 1, NaN for a row that failed; and `score`, the
+        for an unscored row, "error"; `individual_scores` from 0 to 1, NaN for an unscored row; and `score`, the
         mean of the other rows, NaN without any. A row without statements scores 0.
         """
         return self._summary(super().run(**inputs))
@@ -59,10 +59,10 @@ class _Statements(Concurrent):
         return self._summary(await super().run_async(**inputs))
 
     def _summary(self, outputs: dict[str, Any]) -> dict[str, Any]:
-        """The outputs of a run, with a result for each failed row and with the scores."""
-        failed = {**{name: [] for name in self.outputs}, "score": nan, "status": "error"}
+        """The outputs of a run, with a result for each unscored row and with the scores."""
+        unscored = {**{name: [] for name in self.outputs}, "score": nan, "status": "error"}
         results: list[Result] = [
-            result | {"status": "evaluated"} if result else dict(failed) for result in outputs["results"]
+            result | {"status": "evaluated"} if result else dict(unscored) for result in outputs["results"]
         ]
         scores: list[float] = [result["score"] for result in results]
         known = [score for score in scores if not isnan(score)]

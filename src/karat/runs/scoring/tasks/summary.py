@@ -88,7 +88,7 @@ def _trace_values(result: Result, started: int) -> None:
         if metric.definition.judge:
             continue
         value = result.values[metric.spec]
-        about: dict[str, Any] = {"rows": value.n, "unscored": value.failed, "interval": [value.low, value.high]}
+        about: dict[str, Any] = {"rows": value.n, "unscored": value.unscored, "interval": [value.low, value.high]}
         about |= {"how": "score", "cls": "Metric", "start": started, "signature": metric.signature}
         inputs = {"rows": value.n, "columns": {role: result.mapping.get(role) for role in metric.definition.columns}}
         with telemetry.evaluation(metric.spec, inputs, **about) as span:

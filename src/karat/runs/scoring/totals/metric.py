@@ -124,7 +124,7 @@ class Total:
         elif place >= len(kept):
             units = units.view(clustered=True)  # without keys, and so without an interval
         scale = Scale(self.metric.finish, (definition.low, definition.high), definition.direction)
-        return summarise(units, scale, failed=self.n - units.rows, inference=self.inference)
+        return summarise(units, scale, unscored=self.n - units.rows, inference=self.inference)
 
 
 @dataclass

@@ -226,13 +226,13 @@ function inOneLine({ spec: metric, value, low, high, n }, scale) {
 }
 
 /** The line of a value, and one of what people would see, where they labelled rows. */
-function valueLines(head, { value, low, high, scored, failed, worst, best, corrected: people }, scale, part) {
+function valueLines(head, { value, low, high, scored, unscored, worst, best, corrected: people }, scale, part) {
   const cells = [
     number(value, format.value(value, scale)),
     figures(format.interval(low, high, scale)),
     figures(format.count(scored)),
-    figures(failed ? format.count(failed) : ""),
-    figures(failed ? format.interval(worst, best, scale) : ""),
+    figures(unscored ? format.count(unscored) : ""),
+    figures(unscored ? format.interval(worst, best, scale) : ""),
   ];
   const line = { head: name(head), cells, part, point: value, low, high };
   if ((people?.value ?? null) === null) return [line];

@@ -86,7 +86,7 @@ function runTable(page, state, speed) {
     (metric) => metric.spec,
   );
   const specs = [...counts].sort(([, one], [, other]) => other.length - one.length).map(([each]) => each);
-  const missing = new Set([...counts].filter(([, all]) => all.some(({ failed }) => failed > 0)).map(([each]) => each));
+  const missing = new Set([...counts].filter(([, all]) => all.some(({ unscored }) => unscored > 0)).map(([each]) => each));
   const wanted = state.find.toLowerCase();
   const { by = "created", descending = true } = state.sort ?? {};
   const kept = page.runs.filter((run) => run.name.toLowerCase().includes(wanted));
@@ -162,10 +162,10 @@ function line(run, specs, missing, state, speed) {
 /** The value of a metric; `room`: beside it stands, in some runs, how many rows are unscored. */
 function valueCell(metric, room) {
   if (!metric || metric.value === null) return el("td.num.dim", metric ? "–" : "");
-  const { value, low, high, scale, scored, failed, n } = metric;
+  const { value, low, high, scale, scored, unscored, n } = metric;
   const title = `${format.interval(low, high, scale)}; ${format.count(scored)} of ${format.rows(n)} scored`;
-  const unscored = room && el("small.dim", failed > 0 && `${format.count(failed)} unscored`);
-  return el("td.num", { title }, el("data", { value }, format.value(value, scale)), " ", unscored);
+  const missing = room && el("small.dim", unscored > 0 && `${format.count(unscored)} unscored`);
+  return el("td.num", { title }, el("data", { value }, format.value(value, scale)), " ", missing);
 }
 
 /** What is to say of a run that is not finished. */
