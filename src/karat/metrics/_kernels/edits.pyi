@@ -17,8 +17,7 @@ def levenshtein(
     edits: Rows,
     a_count: Rows,
     b_count: Rows,
-    steps: Rows,
-) -> None: ...
+) -> int: ...
 def jaro_winkler(
     a_offsets: Rows,
     a_places: Rows,

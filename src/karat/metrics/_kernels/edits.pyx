@@ -155,14 +155,15 @@ cdef inline int32_t next_code(Bytes* text, Bytes end) noexcept nogil:
 
 
 def levenshtein(a_offsets, a_places, a_data, b_offsets, b_places, b_data, bint words,
-                int64_t[::1] edits, int64_t[::1] a_count, int64_t[::1] b_count, int64_t[::1] steps):
-    """Write the edit distance of each row's texts, in words or characters, how many each has, and the steps this took.
+                int64_t[::1] edits, int64_t[::1] a_count, int64_t[::1] b_count):
+    """Write the edit distance of each row's texts, in words or characters, and how many each text has.
 
-    A step compares up to 64 symbols of one text with one of the other.
+    Returns the steps this took: each compares up to 64 symbols of one text with one of the other.
     """
     cdef Column a = column(a_offsets, a_places, a_data), b = column(b_offsets, b_places, b_data)
     cdef Py_ssize_t row, rows = edits.shape[0]
     cdef Py_ssize_t most = max(longest_of(&a, rows), longest_of(&b, rows)) + 10
+    cdef int64_t steps = 0
     cdef Pair pair
     cdef uint64_t* masks = <uint64_t*> calloc(WORDS * (most + 128), sizeof(uint64_t))
     cdef uint8_t* carries = <uint8_t*> malloc(most)
@@ -175,12 +176,12 @@ def levenshtein(a_offsets, a_places, a_data, b_offsets, b_places, b_data, bint w
                 read(&pair, &a, &b, row)
                 a_count[row] = pair.in_a
                 b_count[row] = pair.in_b
-                steps[row] = 0
-                edits[row] = distance(pair.a, pair.in_a, pair.b, pair.in_b, masks, carries, &steps[row])
+                edits[row] = distance(pair.a, pair.in_a, pair.b, pair.in_b, masks, carries, &steps)
     finally:
         close_pair(&pair)
         free(masks)
         free(carries)
+    return steps
 
 
 cdef int64_t distance(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ssize_t in_b,

@@ -32,9 +32,9 @@ def edits(a: pa.Array, b: pa.Array, *, words: bool = False) -> tuple[TokenCounts
     >>> edits(pa.array(["a b c"]), pa.array(["a c"]), words=True)
     (array([1]), array([3]), array([2]))
     """
-    found, in_a, in_b, steps = np.empty((4, len(a)), np.int64)
+    found, in_a, in_b = np.empty((3, len(a)), np.int64)
     if COMPILED:
-        kernel.levenshtein(*parts(a), *parts(b), words, found, in_a, in_b, steps)
+        kernel.levenshtein(*parts(a), *parts(b), words, found, in_a, in_b)
     else:
         for row, pair in enumerate(texts_of(a, b)):
             x, y = ([*filter(None, text.split(" "))] if words else text for text in pair)
