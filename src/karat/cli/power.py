@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from karat.stats.corrected.label_count import LabelCount
     from karat.stats.paired.sample_size import NoSampleSize, SampleSize
-    from karat.stats.reliability.repetition import VarianceComponents
+    from karat.stats.reliability.design import VarianceComponents
 
 _SHARE = Real(0.000001, 0.999999)
 

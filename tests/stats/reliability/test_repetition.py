@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from karat.core.columns.variance import variance_statistics
-from karat.errors import DataError
 from karat.stats.agreement.coefficient import value_of_sums
-from karat.stats.reliability.repetition import any_flip, disagreement, noise_share, plan_answers
+from karat.stats.reliability.repetition import any_flip, disagreement, noise_share
 
 SHROUT_FLEISS = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
 
@@ -68,27 +67,3 @@ def test_the_interval_of_the_share_covers_it(flipping):
         found = value_of_sums(variance_statistics(scores), noise_share, empty="").estimate(confidence=0.9)
         covered += found.low <= truth <= found.high
     assert 0.85 < covered / 300 < 0.96
-
-
-def test_what_halves_the_standard_error():
-    """The variances 0.01 and 0.25: the error of forty questions with four answers, and with what should halve it."""
-    random = np.random.default_rng(0)
-
-    def scores(questions, answers):
-        return random.normal(random.normal(0, 0.1, (questions, 1)), 0.5, (questions, answers))
-
-    def error(questions, answers):
-        return np.std([scores(questions, answers).mean() for _ in range(4_000)])
-
-    plan = plan_answers(variance_statistics(scores(40_000, 4)).sum(axis=0))
-    assert (plan.between, plan.within) == pytest.approx((0.01, 0.25), rel=0.05)
-    assert plan.error * np.sqrt(1_000) == pytest.approx(error(40, 4), rel=0.05)
-    assert error(160, 4) == pytest.approx(error(40, 4) / 2, rel=0.05)
-    assert error(40, plan.answers_needed) == pytest.approx(error(40, 4) / 2, rel=0.1)
-    assert plan_answers(variance_statistics(np.array([[0.0, 0], [1, 1]])).sum(axis=0)).answers_needed is None
-
-
-def test_variances_that_are_not_known():
-    for numbers in ([[1.0, 0.0]], [[1.0], [0.0]]):
-        with pytest.raises(DataError, match="two questions"):
-            plan_answers(variance_statistics(np.array(numbers)).sum(axis=0))

@@ -17,7 +17,7 @@ from karat.runs.store.values import StoredValues
 from karat.runs.store.verify import Verified
 from karat.stats.corrected.label_count import LabelCount
 from karat.stats.paired.sample_size import NoSampleSize, SampleSize
-from karat.stats.reliability.repetition import VarianceComponents
+from karat.stats.reliability.design import VarianceComponents
 from karat.viewer.rows.facets import Facet, Histogram, Items
 
 ShownOrder: TypeAlias = Literal[Order, "first"]

@@ -22,7 +22,7 @@ from karat.stats.paired.sample_size import (
     sample_size_from_comparison,
     sample_size_from_scores,
 )
-from karat.stats.reliability.repetition import VarianceComponents, plan_answers
+from karat.stats.reliability.design import VarianceComponents, plan_answers
 from karat.stats.sums.units import Units
 
 _VARIANCES = "intraclass_correlation"

@@ -54,24 +54,29 @@ class Coefficient:
 
         `clusters`, shape (rows,), are numbers from 0 that are equal in rows which are not independent.
         """
-        used = _count_units(self.used, clusters)
-        reason = self.reason
+        reason, used = self.reason, _count_units(self.used, clusters)
         if reason is None and used < FEWEST:
             what = "row" if clusters is None else "cluster"
             reason = f"{used} {what}{'s' * (used != 1)}, and an interval needs {FEWEST}"
         if reason is not None:
             return Estimate(None, None, None, self.n, reason)
-        moved = add_up(self.influence, clusters)
-        variance, freedom = float(moved @ moved), math.inf
-        weight = max(float(each @ each) for each in (add_up(part, clusters) for part in self.shares))
-        room = (self.value - self.bounds[0]) * (self.bounds[1] - self.value)
-        if not math.isclose(variance, weight * room, rel_tol=ROUNDING):  # else a share, which determines its variance
-            variance, freedom = variance * used / (used - 1), used - 1
-        low, high = effective_interval(self.value, variance, (weight, freedom), self.bounds, confidence)
+        variance, size = self.spread(clusters)
+        low, high = effective_interval(self.value, variance, size, self.bounds, confidence)
         if self.unseen is not None:
             more = None if clusters is None else np.append(clusters, clusters.max() + 1)
             high = max(high, self.unseen.estimate(more, confidence).high or high)
         return Estimate(float(self.value), float(low), float(high), self.n)
+
+    def spread(self, clusters: NDArray[np.int64] | None = None) -> tuple[float, Ends]:
+        """The variance of the value, and the size of the sample as `effective_interval` takes it."""
+        used = _count_units(self.used, clusters)
+        moved = add_up(self.influence, clusters)
+        variance = float(moved @ moved)
+        weight = max(float(each @ each) for each in (add_up(part, clusters) for part in self.shares))
+        room = (self.value - self.bounds[0]) * (self.bounds[1] - self.value)
+        if math.isclose(variance, weight * room, rel_tol=ROUNDING):  # a share, which determines its variance
+            return variance, (weight, math.inf)
+        return variance * used / (used - 1), (weight, used - 1)
 
 
 def undefined(reason: str, rows: int) -> Coefficient:

@@ -36,12 +36,8 @@ def cross_predict(
     """
     there = ~np.isnan(judged.scores)
     both = np.flatnonzero(judged.labelled & there)
-    units = both if judged.clusters is None else judged.clusters[both]
-    groups, place = np.unique(units, return_inverse=True)
-    if len(groups) < 2:
-        raise DataError(f"at least 2 labelled rows or clusters with scores expected, found {len(groups)}")
-    folds = min(FOLDS, len(groups))
-    fold = np.random.default_rng(seed).permutation(np.arange(len(groups)) % folds)[place]
+    fold = assign_folds(both if judged.clusters is None else judged.clusters[both], seed)
+    folds = int(fold.max()) + 1
     scores, labels = judged.scores[both], judged.labels[both]
     predicted = np.zeros((2, len(there)))
     for each in range(folds):
@@ -51,3 +47,19 @@ def cross_predict(
     mean, own = predicted
     mean[both], mean[~there] = own[both], np.nan
     return mean
+
+
+def assign_folds(units: NDArray[np.integer], seed: int = 0) -> NDArray[np.int64]:
+    """The fold of each row, shape (rows,): ten of about equally many units, or as many as there are units.
+
+    `units`, shape (rows,), are equal in rows that belong together, which are in one fold. Raises `DataError` for fewer
+    than two units.
+
+    >>> assign_folds(np.array([7, 7, 8, 9])).tolist()
+    [2, 2, 0, 1]
+    """
+    groups, place = np.unique(units, return_inverse=True)
+    if len(groups) < 2:
+        raise DataError(f"at least 2 labelled rows or clusters with scores expected, found {len(groups)}")
+    folds = min(FOLDS, len(groups))
+    return np.random.default_rng(seed).permutation(np.arange(len(groups)) % folds)[place]

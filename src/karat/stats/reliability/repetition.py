@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.columns.variance import variance_components
-from karat.core.errors import DataError
-from karat.data.json.objects import JsonObject
-
-CLOSE = 1e-9  # what rounding may make of a difference that is 0, or of a whole number
 
 
 def disagreement(verdicts: NDArray[np.float64], others: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -64,49 +58,6 @@ def noise_share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(all="ignore"):
         share: NDArray[np.float64] = inside / (inside + np.maximum(0.0, apart))
     return share
-
-
-@dataclass(frozen=True)
-class VarianceComponents(JsonObject):
-    """What the standard error of a mean over questions is made of, where each has several answers.
-
-    `between` and `within` are the variances between questions and between the answers to one. With `answers` to each of
-    `questions` the standard error is `error`; however many answers there are to these questions, it is above `least`.
-    It is halved by `questions_needed`, with as many answers, or by `answers_needed` to each of these questions; None
-    where no number of answers halves it.
-
-    Source: E. Miller, "Adding Error Bars to Evals", arXiv:2411.00640 (2024), section 3.2.
-    """
-
-    questions: int
-    answers: float
-    between: float
-    within: float
-    error: float
-    least: float
-    questions_needed: int
-    answers_needed: int | None
-
-
-def plan_answers(sums: NDArray[np.float64]) -> VarianceComponents:
-    """What halves the standard error: more questions, or more answers to each; from sums of `variance_statistics`.
-
-    Raises `DataError` where the variances are not known: of one question, or where no question has two answers.
-
-    >>> from karat.core.columns.variance import variance_statistics
-    >>> plan = plan_answers(variance_statistics(np.array([[0.0, 1], [1, 1], [0, 0], [1, 1]])).sum(axis=0))
-    >>> plan.questions_needed, plan.answers_needed
-    (16, None)
-    """
-    between, within = (float(each) for each in variance_components(sums))
-    if not math.isfinite(between + within):
-        raise DataError("two questions, one of them with two answers, expected: their variances are not known")
-    questions, answers, between = int(sums[0]), float(sums[1] / sums[0]), max(0.0, between)
-    variance = (between + within / answers) / questions
-    room = variance / 4 - between / questions
-    needed = math.ceil(within / (questions * room) * (1 - CLOSE)) if room > CLOSE * variance else None
-    error, least = math.sqrt(variance), math.sqrt(between / questions)
-    return VarianceComponents(questions, answers, between, within, error, least, 4 * questions, needed)
 
 
 def verdict_codes(labels: Sequence[Sequence[str | None]], scores: NDArray[np.float64]) -> NDArray[np.float64]:
