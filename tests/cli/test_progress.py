@@ -98,6 +98,17 @@ def test_a_pipe_gets_nothing(monkeypatch):
     assert sys.stderr.getvalue() == ""
 
 
+def test_a_task_that_fails_is_counted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "task.py").write_text("def answer(question):\n    return {'a': 'b', 'c': 'd'}[question]\n")
+    (tmp_path / "rows.jsonl").write_text("".join(f'{{"question": "{each}", "gold": "b"}}\n' for each in "aaxcx"))
+    words = ["experiment", "task.py:answer", "--data", "rows.jsonl", "-m", "exact_match", "--json", "--progress"]
+    done = CliRunner().invoke(main, words)
+    line = done.stderr.splitlines()[0]
+    assert line.startswith("scoring  5 of 5 rows  ")
+    assert line.endswith("  2 failed")
+
+
 def test_what_a_function_prints_is_no_part_of_the_result(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "task.py").write_text("def answer(question):\n    print('asked')\n    return 'a'\n")

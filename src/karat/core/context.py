@@ -27,6 +27,7 @@ class Context:
     `evaluation`: the OpenTelemetry span of the evaluation (`karat.core.telemetry`).
     `models`: the governor, and how a model's name becomes a model (`karat.models.context`).
     `task_group`: the rows that are processed together and stop together (`karat.models.governor.task_group`).
+    `watched`: the governors, besides that of `models`, whose calls and errors a line of progress counts.
     `model_errors`: where a judge puts the error that stopped it, instead of raising it (`karat.judges.judge`).
     `rehearses`: requests are only counted, or written to a file: none is answered (`karat.models.batch`).
     `run`: the key of the run that is scored, under which its calls to models are recorded.
@@ -40,6 +41,7 @@ class Context:
     evaluation: Any = None
     models: Any = None
     task_group: Any = None
+    watched: list[Any] | None = None
     model_errors: list[Any] | None = None
     rehearses: bool = False
     run: str | None = None

@@ -115,6 +115,13 @@ class ReplyCache(SharedDatabase):
         counts = {"calls": calls, "input_tokens": int(read), "output_tokens": int(written)}
         return {**counts, "cost": cost + more, "interrupted": interrupted}
 
+    def count_answers(self) -> tuple[int, int]:
+        """The number of replies in the file, and of those in which a task says that it failed."""
+        failed = "json_extract(json_extract(reply, '$.text'), '$.error') IS NOT NULL"
+        with self._locked():
+            replies, errors = self._db.execute(f"SELECT count(*), total({failed}) FROM replies").fetchone()  # noqa: S608
+            return replies, int(errors)
+
     def forget_run(self, run: str) -> None:
         """Delete the attempts of a run that starts again, and what it has rejected. Other replies stay."""
         with self.transaction() as db:

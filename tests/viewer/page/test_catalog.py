@@ -7,6 +7,7 @@ import pytest
 
 import karat
 from karat.data.storage.checksums import seal
+from karat.runs.experiment.experiment import experiment
 from karat.runs.store.run import open_run
 from karat.viewer.page.catalog import Catalog, run_id
 
@@ -62,6 +63,25 @@ def test_a_folder_whose_name_is_none_of_a_run_is_listed(folder, name):
     os.rename(folder / "bad", os.fsencode(folder / name))  # noqa: PTH104  (bytes)
     (folder / f".{name}.x.answers").mkdir()
     assert listed() == {name: "damaged", f"{name}.x": "damaged", "good": "finished"}
+
+
+def test_an_experiment_in_progress_shows_its_answers_calls_and_errors(folder):
+    shown = []
+
+    def answer(id):  # noqa: A002  (the column's name)
+        if id == 3:
+            shown.extend(run for run in Catalog().describe() if run["name"] == "asking")
+        if id == 1:
+            raise KeyError(id)
+        return "x"
+
+    with pytest.warns(UserWarning, match="failed on 1 of 4 rows"):
+        experiment([{"id": row, "gold": "x"} for row in range(4)], answer, "em", run="asking", concurrency=1)
+    (run,) = shown
+    assert (run["state"], run["n"], run["problem"]) == ("running", 3, None)
+    assert run["models"] == {"calls": 3, "failed": 1, "cost": 0}
+    (kept,) = (run for run in Catalog().describe() if run["name"] == "asking")
+    assert (kept["state"], kept["models"]) == ("finished", None)
 
 
 def test_a_run_has_the_name_of_its_folder(folder):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
@@ -15,6 +15,9 @@ from rich.table import Column
 from rich.text import Text
 
 from karat.core.context import current_context
+
+if TYPE_CHECKING:
+    from karat.models.governor.budget import CallCounts
 
 FIGURES = 70  # columns for what stands beside the bar
 PAUSE = 5.0  # seconds between two lines in a pipe
@@ -108,23 +111,28 @@ class _Figures:
     """How fast rows are done, and the models that the context has are asked, if it has any."""
 
     def __init__(self, unit: str) -> None:
-        self._unit, self._models = unit, current_context().models
+        self._unit, self._context = unit, current_context()
         self.rows, self._calls = _Rate(), _Rate()
 
     def describe(self, done: float, total: float | None, seconds: float) -> str:
-        if self._models is not None:
-            self._calls.add(self._models.governor.totals.calls)
+        if totals := self._totals():
+            self._calls.add(sum(each.calls for each in totals))
         line = describe_progress(done, total, self._unit, self.rows.per_second(), self._calls.per_second(), seconds)
         return "  ".join(filter(None, [line, self.describe_use()]))
 
     def describe_use(self) -> str:
         """The money that the models have taken so far, and the requests that were repeated or got no reply."""
-        totals = None if self._models is None else self._models.governor.totals
-        if totals is None:
-            return ""
-        counts = {"retried": totals.retries, "failed": totals.failed, "not asked": totals.capped}
-        cost = [] if totals.cost is None else [f"${totals.cost:,.2f}" if totals.cost >= 1 else f"${totals.cost:.4f}"]
+        totals = self._totals()
+        names = {"retries": "retried", "failed": "failed", "capped": "not asked"}
+        counts = {what: sum(getattr(each, name) for each in totals) for name, what in names.items()}
+        costs = [each.cost for each in totals if each.cost is not None]
+        cost = [f"${sum(costs):,.2f}" if sum(costs) >= 1 else f"${sum(costs):.4f}"] if costs else []
         return "  ".join([*cost, *(f"{count:,} {what}" for what, count in counts.items() if count)])
+
+    def _totals(self) -> list[CallCounts]:
+        """What was asked so far: of the context's models, and of a task."""
+        models, watched = self._context.models, self._context.watched or []
+        return [each.totals for each in [*([] if models is None else [models.governor]), *watched]]
 
 
 class _Line(ProgressColumn):

@@ -18,6 +18,7 @@ from karat.cli.options.controls import show_controls
 from karat.cli.options.gates import UNDER, Gates, fail, read_gate
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.sections import options_under
+from karat.core.context import change_context
 
 if TYPE_CHECKING:
     from karat.runs.compare.comparison import Compared
@@ -237,5 +238,6 @@ def progress_bar(action: str = "scoring", unit: str = "rows") -> Iterator[Callab
             return
         from karat.cli.options.progress import print_progress, show_progress  # noqa: PLC0415  (heavy)
 
-        with (show_progress if terminal else print_progress)(action, unit, sys.stderr) as report:
+        shown = show_progress if terminal else print_progress
+        with change_context(watched=[]), shown(action, unit, sys.stderr) as report:
             yield report

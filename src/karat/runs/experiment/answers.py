@@ -32,7 +32,6 @@ from karat.runs.store.manifest import read_manifest
 from karat.runs.store.unfinished import check_name_free, check_resumed, check_unchanged, other_name
 
 ROW, REPETITION, ERROR = "row", "repetition", "error"
-REPLIES = "answers.sqlite"
 _ANSWERS = "answers.jsonl"
 _SLICE = 512  # rows converted to Python objects at a time
 
@@ -90,8 +89,11 @@ def answer_rows(
         try:
             reply = await governor.ask(model, request)
         except RequestError as error:
+            governor.totals.failed -= 1  # it is counted below, as an answer that is an error
             reply = store.put(key, failed_reply(str(error)))
-        if taken := json.loads(reply.text).keys() & columns:
+        answer = json.loads(reply.text)
+        governor.totals.failed += answer.get("error") is not None
+        if taken := answer.keys() & columns:
             raise ColumnError(f"the task returned {', '.join(map(repr, sorted(taken)))}, which the rows already have")
         return key
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from karat.core.context import current_context
 from karat.core.errors import ColumnError, DataError, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import parse_all
@@ -17,7 +18,7 @@ from karat.data.roles import map_columns
 from karat.data.source import Source
 from karat.models.governor.governor import Governor
 from karat.models.reply_cache import ReplyCache
-from karat.runs.experiment.answers import ERROR, REPETITION, REPLIES, ROW, AnsweredRows, answer_rows, open_answers
+from karat.runs.experiment.answers import ERROR, REPETITION, ROW, AnsweredRows, answer_rows, open_answers
 from karat.runs.experiment.task import RowTask, load_task
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.pipeline import carry_out
@@ -25,6 +26,7 @@ from karat.runs.scoring.plan import plan_run
 from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.provenance.describe import describe_run
 from karat.runs.scoring.result import Result
+from karat.runs.store.folders import REPLIES
 from karat.stats.inference import Inference
 
 _GOLD = {"reference", "relevant"}  # the roles that a task cannot answer
@@ -101,6 +103,8 @@ def experiment(
             store=store,
             progress=RowCounter(progress, None if rows.rows is None else rows.rows * repetitions).advance,
         )
+        if (watched := current_context().watched) is not None:
+            watched.append(governor)
         answers = answer_rows(governor, store, folder, rows, row_task, repetitions)
         if not answers.stat().st_size:
             raise DataError(f"{rows.name} has no rows")

@@ -17,7 +17,7 @@ from karat.data.storage.file_names import split_name
 MANIFEST = "manifest.json"
 ROWS, STATISTICS, VALUES = "rows.parquet", "statistics.parquet", "values.json"
 PARTS, STATES = "parts.json", "states"  # of a run in parts, while it is written
-SETTINGS = "plan.json"  # of an experiment, while its answers are collected
+SETTINGS, REPLIES = "plan.json", "answers.sqlite"  # of an experiment, while its answers are collected
 _NAME = re.compile(r"\w[\w.+@ -]*")
 _LONGEST = 200  # bytes of a name, beside which a lock and other files have longer ones
 _REQUESTS = 16  # that are on their way to a store at a time

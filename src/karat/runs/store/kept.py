@@ -16,6 +16,7 @@ from karat.data.storage.remote_files import list_names
 from karat.data.storage.whole_files import remove_file, remove_folder
 from karat.runs.store.folders import (
     MANIFEST,
+    REPLIES,
     answers_folder,
     has_manifest,
     lock_file,
@@ -67,16 +68,27 @@ def _describe_kept(name: str) -> KeptRun:
 
 
 def describe_unfinished(name: str) -> KeptRun:
-    """A run that is written, or was stopped; an experiment has no manifest while it asks for answers."""
+    """A run that is written, or was stopped; of an experiment that asks for answers, those that it has."""
     folder = run_folder(name)
-    if not has_manifest(partial_folder(folder)):
-        return KeptRun(name, n=0, state=find_state(folder))
     try:
+        if not has_manifest(partial_folder(folder)):
+            answers, failed = _count_answers(Path(answers_folder(folder), REPLIES))
+            return KeptRun(name, n=answers, state=find_state(folder), models={"calls": answers, "failed": failed})
         run = open_unfinished(folder)
     except DataError as error:
         return KeptRun(name, state="damaged", problem=str(error))
     manifest = run.manifest
     return KeptRun(name, manifest.created, manifest.n, run.state, metrics=manifest.metrics, models=manifest.models)
+
+
+def _count_answers(replies: Path) -> tuple[int, int]:
+    """The rows that an experiment's task has answered so far, and those of them on which it failed."""
+    if not replies.is_file():
+        return 0, 0
+    from karat.models.reply_cache import ReplyCache  # noqa: PLC0415  (only where an experiment is in progress)
+
+    with ReplyCache(replies) as cache:
+        return cache.count_answers()
 
 
 def remove_run(name: str) -> None:
