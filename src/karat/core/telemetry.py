@@ -124,7 +124,7 @@ class Span:
 class Evaluation(Span):
     """The span of the evaluation `name`, and the events of its results.
 
-    `trace_id` is that of its trace, in 32 hexadecimal digits; None where only events are recorded.
+    `trace_id` is its trace's, in 32 hexadecimal digits; None where only events are recorded.
     """
 
     def __init__(self, span: Any, name: str) -> None:
@@ -182,7 +182,7 @@ def evaluation(
 ) -> AbstractContextManager[Evaluation | None]:
     """A span `<name>.<how>` around an evaluation of `given`; None where neither spans nor events are recorded.
 
-    `kind` is that of the evaluator (code, llm, human), `cls` its class. `start` is in nanoseconds of `time.time_ns`;
+    `kind` is the evaluator's (code, llm, human), `cls` its class. `start` is in nanoseconds of `time.time_ns`;
     the default is now. An exception of the block becomes the span's status and is raised again.
     """
     if not on():

@@ -157,7 +157,7 @@ def _is_changing(name: str, node: dict[str, Any]) -> bool:
 
 @cache
 def _changing() -> frozenset[str]:
-    """The functions of which no form is stable: those of times with a zone are stable in the zone of a connection."""
+    """The functions of which no form is stable: functions of times with a zone are stable in a connection's zone."""
     changes = "bool_and(coalesce(stability, 'CONSISTENT') <> 'CONSISTENT')"
     query = f"SELECT function_name FROM duckdb_functions() GROUP BY function_name HAVING {changes}"  # noqa: S608
     found = connect().execute(query)

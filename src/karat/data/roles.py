@@ -148,7 +148,7 @@ class UnmappedRoleError(ColumnError):
 
 
 def matches_role(role: str, name: str) -> bool:
-    """Whether a column's name is that of the role, or one that other tools use for it.
+    """Whether a column's name is the role's, or one that other tools use for it.
 
     >>> matches_role("retrieved", "Retrieved Docs"), matches_role("relevant", "retrieved_docs")
     (True, False)
@@ -167,7 +167,7 @@ def _names(role: str | None = None) -> frozenset[str]:
 
 
 def is_side_of(role: str, side: str) -> bool:
-    """Whether a file of this side may hold a role: any but those of the other side.
+    """Whether a file of this side may hold a role: any but the other side's.
 
     >>> is_side_of("retrieved", "reference"), is_side_of("question", "reference")
     (False, True)
@@ -176,7 +176,7 @@ def is_side_of(role: str, side: str) -> bool:
 
 
 def is_known_name(name: str) -> bool:
-    """Whether a column's name is known: that of a role, or `id`.
+    """Whether a column's name is known: a role's, or `id`.
 
     >>> is_known_name("Predicted Answers"), is_known_name("56be4db0acb8001400a502ec")
     (True, False)

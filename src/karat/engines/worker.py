@@ -1,4 +1,4 @@
-"""What a machine of a cluster does: it checks that karat and the files here are those of there, and scores."""
+"""What a machine of a cluster does: it checks that karat and the files equal the sender's, and scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of judges without `judge:`; those of other tools are in `karat.metrics.names`."""
+"""Names of judges without `judge:`; the names of other tools are in `karat.metrics.names`."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def combine_items(votes: Sequence[Vote]) -> Vote:
 
 
 def combine_criteria(votes: Sequence[Vote], criteria: Sequence[Mapping[str, Any]], form: Criteria) -> Vote:
-    """The vote on all criteria of a row from those of its requests; an error if one request has no verdict."""
+    """The vote on all criteria of a row from its requests' votes; an error if one request has no verdict."""
     whole, replies = _add_usage(votes), list[Mapping[str, Any]]()
     for place, vote in enumerate(votes, 1):
         if vote.verdict is None:

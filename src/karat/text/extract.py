@@ -1,9 +1,9 @@
 """Extracts the final answer from a reply: readable ``str -> str | None`` definitions, each in time linear in the text.
 
 Importing this module registers them for the setting `extract` of every metric: ``after_thoughts``, ``boxed``,
-``answer_is``, ``last_number``, ``letter``, ``json:path``, ``regex:pattern`` and ``auto``; and those of benchmarks, for
-`presets` of `karat.metrics`: ``dollars``, ``gsm8k_strict``, ``gsm8k_flexible``, ``mmlu_cot``, ``bbh``, ``first_line``,
-``uncited``.
+``answer_is``, ``last_number``, ``letter``, ``json:path``, ``regex:pattern`` and ``auto``; and the extractors of
+benchmarks, for `presets` of `karat.metrics`: ``dollars``, ``gsm8k_strict``, ``gsm8k_flexible``, ``mmlu_cot``, ``bbh``,
+``first_line``, ``uncited``.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class _Parser:
         return node
 
     def items(self, kind: str = "list") -> Node:
-        """Relations separated by commas; a single one is returned itself unless `kind` is that of a bracket."""
+        """Relations separated by commas; a single one is returned itself unless `kind` is a bracket's."""
         choices = [self.commas(kind)]
         while self.next == "\\lor":
             self.take()

@@ -62,7 +62,7 @@ def keep(text: str) -> str:
 def normalise_squad(text: str) -> str:
     """Lower case, no ASCII punctuation, no English articles, single spaces, in that order (``squad``).
 
-    The order is that of the official SQuAD 1.1 and 2.0 evaluation scripts (arXiv:1806.03822). All ASCII punctuation is
+    The order is as in the official SQuAD 1.1 and 2.0 evaluation scripts (arXiv:1806.03822). All ASCII punctuation is
     removed, so numbers lose their point and sign: "3.14" becomes "314", and "C++" equals "C#".
 
     >>> normalise_squad("The  Well-Known A.")
@@ -74,7 +74,7 @@ def normalise_squad(text: str) -> str:
 def normalise_mlqa(text: str, language: str) -> str:
     """Lower case, no punctuation of any script, no articles of the language, single spaces (``mlqa:<language>``).
 
-    The rules are those of the official MLQA evaluation script (arXiv:1910.07475): in Arabic every "ال" is removed (the
+    The rules are the official MLQA evaluation script's (arXiv:1910.07475): in Arabic every "ال" is removed (the
     other half of the script's pattern can never match), in Hindi and Chinese no words are, and each of the Chinese
     characters U+4E00 to U+9FA5 becomes a token.
 
@@ -125,7 +125,7 @@ def normalise_plain(text: str) -> str:
 def normalise_triviaqa(text: str) -> str:
     """As `squad`, but punctuation becomes a space, curly apostrophes and the acute accent too (``triviaqa``).
 
-    The rules are those of the evaluation script of TriviaQA (arXiv:1705.03551).
+    The rules are TriviaQA's evaluation script's (arXiv:1705.03551).
 
     >>> normalise_triviaqa("The Well-Known\u2019s_A.")
     'well known s'
@@ -143,7 +143,7 @@ def normalise_math(text: str) -> str:
 def normalise_gsm8k(text: str) -> str:
     r"""The answer after the last "#### " in lower case, without commas, dollar signs and a full stop (``gsm8k``).
 
-    The rules are those of lm-evaluation-harness for GSM8K; a text without "#### " is the answer.
+    The rules are lm-evaluation-harness's for GSM8K; a text without "#### " is the answer.
 
     >>> normalise_gsm8k("5 * 250 = 1250\n#### $1,250.")
     '1250'
@@ -155,7 +155,7 @@ def normalise_gsm8k(text: str) -> str:
 def normalise_drop(text: str) -> str:
     """Numbers as Python spells them, other words as in `squad`; a hyphen separates words (``drop``).
 
-    The rules are those of the evaluation script of DROP (arXiv:1903.00161): a word that is a number for Python (`1e3`,
+    The rules are DROP's evaluation script's (arXiv:1903.00161): a word that is a number for Python (`1e3`,
     `inf`) keeps its punctuation; others lose it, and may then be one: "1,000" becomes "1000.0".
 
     >>> normalise_drop("The 3rd-quarter: $1,000 (.5)")

@@ -1,7 +1,8 @@
-"""Which words of a text differ from those of another: the pieces that a terminal, a report or a page marks.
+"""Which words of a text differ from another's: the pieces that a terminal, a report or a page marks.
 
-Words are those of the tokeniser `words`; each other character that is not whitespace is a piece of its own. Two pieces
-are the same if a normaliser makes them the same; a piece that it drops, such as an article or a comma, never differs.
+Words are as the tokeniser `words` has them; each other character that is not whitespace is a piece of its own. Two
+pieces are the same if a normaliser makes them the same; a piece that it drops, such as an article or a comma, never
+differs.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def mark_words(text: str, others: Sequence[str], normalize: str = "squad") -> li
 
 
 def mark_both(a: str, b: str, normalize: str = "squad") -> tuple[list[Piece], list[Piece]]:
-    """Two texts in pieces, each with the words that the other does not have; the rules are those of `mark_words`.
+    """Two texts in pieces, each with the words that the other does not have; by the rules of `mark_words`.
 
     As many words are the same in the one as in the other.
 

@@ -58,7 +58,7 @@ def number(
 ) -> None:
     """Number each document, in place: the index of its value among the different values of the relevant documents.
 
-    `found` receives the numbers of the retrieved documents, `wanted` those of the relevant ones. With `first`, all
+    `found` receives the numbers of the retrieved documents, `wanted` the relevant ones'. With `first`, all
     retrieved documents but the first relevant one are `NONE`.
     """
     at = known_at = 0

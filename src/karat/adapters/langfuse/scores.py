@@ -31,7 +31,7 @@ def send_scores(system: System, *, trace: str | None = None, host: str | None = 
     """Send each row's score by each metric as a score of the row's trace; the number that was sent.
 
     `trace` is the column of the ids of traces, by default `trace_id`; with a column `observation_id` or `span_id` a
-    score is that of an observation. Rows without an id, and without a score, send none. A score's name is the metric's
+    score belongs to an observation. Rows without an id, and without a score, send none. A score's name is the metric's
     spec and its comment the judge's explanation; the label of a judge is a categorical score `SPEC.label`. Sending
     again replaces: the id of a score follows from the trace, the observation and the metric's signature. `host` is by
     default `LANGFUSE_HOST`; `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY` are the keys.

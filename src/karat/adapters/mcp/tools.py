@@ -27,7 +27,7 @@ _MOST = 100  # rows in one reply
 class Tools:
     """The tools: their names, parameters and docstrings are what an agent is told.
 
-    Files are those below `folder`; runs are also those of `$KARAT_RUNS`, by name. Unless `judges`, metrics that ask a
+    Files are below `folder`; runs are also in `$KARAT_RUNS`, by name. Unless `judges`, metrics that ask a
     model or load one are refused.
     """
 

@@ -22,7 +22,7 @@ def log_run(system: System, *, experiment: str | None = None) -> str:
     Each metric becomes the metrics `SPEC`, `SPEC.low` and `SPEC.high` (its interval) and `SPEC.unscored`; characters
     that MLflow forbids in names become `_`. The settings are parameters; the run's name, call and signatures are tags;
     the manifest and the values are the artifacts `karat/manifest.json` and `karat/values.json`; the rows with their
-    scores are the table `karat_rows.json`. `experiment` is by default MLflow's current one; the server is that of
+    scores are the table `karat_rows.json`. `experiment` is by default MLflow's current one; the server comes from
     `MLFLOW_TRACKING_URI` or `mlflow.set_tracking_uri`.
 
     Raises `DataError` for two metrics whose names become the same, `MissingExtra` without MLflow.

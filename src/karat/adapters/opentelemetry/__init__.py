@@ -1,7 +1,7 @@
 """The scores of a run's rows as events of OpenTelemetry, `gen_ai.evaluation.result`, sent to a collector.
 
 `events` sends them. Evaluations that go on in a process with OpenTelemetry set up record such events by themselves
-(`karat.core.telemetry`); here they are those of a kept run, within the spans that the rows are from. Open `events`
+(`karat.core.telemetry`); here they come from a kept run, within the spans that the rows are from. Open `events`
 first. Needs `karat[otel]`.
 """
 

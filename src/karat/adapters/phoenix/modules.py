@@ -46,7 +46,7 @@ class PhoenixModule(ModuleType):
     """A module with the names of one of Phoenix's modules."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__all__":  # the import system sets those of this module
+        if name.startswith("__") and name != "__all__":  # the import system sets this module's
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         theirs = sys.modules[_theirs(self.__name__)]
         if name == "__all__" and not hasattr(theirs, name):

@@ -111,7 +111,7 @@ def pair_bleu(prediction: Text, reference: Text, *, order: int = 4) -> Score:
 
 
 def _join_lines(texts: pa.Array) -> pa.Array:
-    """Texts on one line, as the tokeniser of `evaluate` joins it: that of sacrebleu drops a last line break first."""
+    """Texts on one line, as the tokeniser of `evaluate` joins it: sacrebleu's drops a last line break first."""
     for markup, plain in (("<skipped>", ""), ("-\n", ""), ("\n", " ")):
         texts = pc.replace_substring(texts, markup, plain)
     return texts

@@ -90,7 +90,7 @@ class RetrievalRecallAll(_RetrievalMetric):
 class RetrievalNDCGAny(_RetrievalMetric):
     """NDCG of the first k retrieved chunks; a chunk is relevant if it is a part of any gold document.
 
-    As in REMem, ranks 1 and 2 weigh the same, and the best order is that of the retrieved chunks alone: a gold document
+    As in REMem, ranks 1 and 2 weigh the same, and the best order is of the retrieved chunks alone: a gold document
     that was not retrieved costs nothing. `karat.metrics.ndcg` is the usual definition.
 
     >>> RetrievalNDCGAny().calculate_metric_scores([["the cat sat"]], [["dog", "bird", "cat"]], k_list=[2, 3])[0]

@@ -162,7 +162,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def lists_text(kind: pa.DataType) -> bool:
-    """Whether a type is that of lists of texts."""
+    """Whether a type holds lists of texts."""
     return is_list(kind) and is_text(kind.value_type)
 
 

@@ -44,7 +44,7 @@ _ATTRIBUTE_NAMES = (
 
 
 def is_spans(names: Collection[str]) -> bool:
-    """Whether columns are those of spans: a span's id, its trace's, and attributes.
+    """Whether columns belong to spans: a span's id, its trace's, and attributes.
 
     >>> is_spans(["context.span_id", "context.trace_id", "attributes.input.value"]), is_spans(["context", "attributes"])
     (True, False)

@@ -22,7 +22,7 @@ def variance_statistics(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 def variance_components(sums: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The variance between rows and that within rows, by analysis of variance, from sums of shape (..., 6).
 
-    That between rows, of which the variance of a row's mean is no part, may be below 0. NaN where there is one row, or
+    The variance between rows, without the variance of a row's mean, may be below 0. NaN where there is one row, or
     no row has two numbers.
 
     Source: S. Searle, "Linear Models" (1971), chapter 11, for rows with unequal numbers of numbers.

@@ -16,7 +16,7 @@ from karat.core.metric.rows import NOTHING, Rows, explained
 
 
 def combine(metric: Configured, pairs: Rows, sizes: Array, across: Any) -> Rows:
-    """The statistics of each row from those of its pairs: the best pair's, the worst's, the first's or the mean.
+    """The statistics of each row from its pairs' statistics: the best pair's, the worst's, the first's or the mean.
 
     `sizes`, shape (rows,), is the number of pairs of each row, whose pairs stand one after the other.
     """

@@ -143,7 +143,7 @@ def metric(
             )
         )
         vars(function)["definition"] = made.definition
-        function.__qualname__ += ".__wrapped__"  # where pickle finds it: its own name is that of the metric
+        function.__qualname__ += ".__wrapped__"  # where pickle finds it: its own name is the metric's
         for setting in settings.values():
             setting.accept(setting.default, made.name)
         made = made.using(metric=inner) if inner else made

@@ -31,7 +31,7 @@ RowKey: TypeAlias = Callable[[Any, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True)
 class Cut:
-    """A finish whose values are cut to a range; its interval is that of the values before, with its ends cut."""
+    """A finish whose values are cut to a range; the interval is computed before the cut, and its ends are cut."""
 
     uncut: Finish
     low: float

@@ -81,7 +81,7 @@ def extract_both(
 ) -> tuple[pa.Array, pa.Array, Array] | None:
     """Answers and references by what is extracted from both sides alike, and which rows' references differ by that.
 
-    What nothing is extracted from stays. None where no reference differs. `answers` are those of the replies,
+    What nothing is extracted from stays. None where no reference differs. `answers` are the replies',
     `references` texts or lists of them, without null rows; lists of lists are left as they are.
     """
     name, _, rest = how.partition(":")

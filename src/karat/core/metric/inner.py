@@ -1,7 +1,7 @@
 """Metrics of the scores of another metric, which is the value of their setting `metric`: `brier(exact_match)`.
 
 Such a metric's function takes an `Inner` first, with the scores of the rows, or `Samples`, where each row holds
-several answers to one question. Its columns are those of the inner metric and its own.
+several answers to one question. It has the columns of the inner metric and its own.
 """
 
 from __future__ import annotations
@@ -71,6 +71,6 @@ def specialise_by_inner(
 
 
 def _add_details(inner: Metric, own: Details | None, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The types of a metric's own details, and of those of its inner metric, which `Inner` gives."""
+    """The types of a metric's own details, and of its inner metric's, which `Inner` gives."""
     types = {} if own is None else own(settings)
     return {**types, **{beside(name, types): kind for name, kind in inner.details.items()}}

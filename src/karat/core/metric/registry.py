@@ -1,4 +1,4 @@
-"""All metrics by name: karat's own, those of installed plugins, and those defined in this process.
+"""All metrics by name: karat's own, installed plugins', and metrics defined in this process.
 
 A name that is not registered is looked for in the indexes of packages, then in all plugins (`karat.core.plugins`).
 """

@@ -62,7 +62,7 @@ class Inner:
 
 
 def beside(name: str, own: Collection[str]) -> str:
-    """The name of a judge's detail beside those of the metric that takes its scores."""
+    """The name of a judge's detail beside the details of the metric that takes its scores."""
     return f"judge_{name}" if name in own else name
 
 

@@ -150,7 +150,7 @@ def open_part(
 ) -> Source:
     """Open the rows of a part, with the columns of `schema`; only those in `columns`, where they are named.
 
-    `name` is that of the whole source; `most` bounds the rows of a batch. Raises `DataError` where the file is another
+    `name` is the whole source's; `most` bounds the rows of a batch. Raises `DataError` where the file is another
     than it was.
     """
     if columns is not None:

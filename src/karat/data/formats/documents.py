@@ -135,7 +135,7 @@ def _read_object(document: Any, name: str, role: str) -> Source:
 
 
 def _read_log(document: dict[str, Any], name: str) -> Source | None:
-    """The rows of another tool's document, None if it is no such document."""
+    """The rows of another tool's document, None if it is not such a document."""
     logs = (
         ("Inspect", is_inspect, partial(inspect_document, name=name)),
         ("HELM", is_helm, partial(helm_rows, name=name)),

@@ -103,7 +103,7 @@ def match_ids(gold: Half, predictions: Half) -> Match:
 
 
 def _load(connection: duckdb.DuckDBPyConnection, half: Half, sign: int) -> tuple[int, int]:
-    """Load the ids with their row numbers, of which those of predictions are inverted; how many rows and nulls."""
+    """Load the ids with their row numbers, predictions' inverted; how many rows and nulls."""
     row = nulls = 0
     for ids in half.ids():
         keys = spell_ids(ids, str(half), row + 1)

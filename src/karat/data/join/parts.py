@@ -78,7 +78,7 @@ def place_predictions(
 
 
 def _select(half: Half, parts: Sequence[Part], columns: Collection[str] | None) -> Half:
-    """The rows of some parts of a half, with those of its columns that have these names in the join, or all."""
+    """The rows of some parts of a half, with the columns that have these names in the join, or all."""
     names, whole = half.choose(columns), half.source
 
     def read() -> Iterator[pa.RecordBatch]:

@@ -101,7 +101,7 @@ def _members(kind: Any) -> list[str]:
 
 
 def _describe(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a type; those of classes are put into `definitions`."""
+    """The schema of a type; the schemas of classes are put into `definitions`."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return {}

@@ -163,7 +163,7 @@ def find_inside(source: Source, columns: Mapping[str, str], *, of_text: Collecti
     In an object, this is the value under a name of the role, the content of the last message of a chat, or the only
     value; in a list of objects, the content of each, as of LangChain's and LlamaIndex's documents. Objects and lists in
     cells of text count in the columns `of_text`. A column with other values has none. Only the first rows are looked
-    at, of a join those of each side: nothing is matched for it. Raises `UnmappedRoleError` where the keys do not tell.
+    at, of a join each side's: nothing is matched for it. Raises `UnmappedRoleError` where the keys do not tell.
 
     >>> from karat.data.formats.frames import open_frame
     >>> rows = [{"answer": {"text": "Paris", "tokens": 3}, "contexts": [{"page_content": "Paris is", "metadata": {}}]}]

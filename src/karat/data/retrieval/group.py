@@ -35,7 +35,7 @@ def group_by_query(source: Source, side: Side, query: str | None = None) -> Sour
 
     The columns are `query_id` and, for predictions, `retrieved` and `retrieved_scores`, best first; for references
     `relevant`, a map from document to grade; where documents are judged by subtopic it has their largest grade, and
-    `subtopics` has the grades by document and subtopic. The order is that of trec_eval: by score in single precision,
+    `subtopics` has the grades by document and subtopic. The order is trec_eval's: by score in single precision,
     and for equal scores by the document's bytes, last first. A column of ranks is ignored. Queries keep the order in
     which they first appear. A row with neither document nor score is a query without results. `query` is the name of
     the query column, if it is not a known one.
@@ -155,7 +155,7 @@ def _offsets(parents: Array, queries: int) -> pa.Array:
 
 
 def _sort_by_query(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows with those of each query together, otherwise in their order; on disk if memory does not suffice.
+    """The rows with each query's together, otherwise in their order; on disk if memory does not suffice.
 
     >>> columns = {"query": ["1", "2", "1"], "document": ["a", "b", "c"], "value": [3.0, 2.0, 1.0]}
     >>> rows = pa.record_batch({**columns, "subtopic": pa.nulls(3, "string")})

@@ -29,7 +29,7 @@ _SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXTS), *((name, RAW) fo
 
 
 def is_otlp(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of OTLP's JSON.
+    """Whether a file is OTLP's JSON, by its first bytes.
 
     >>> is_otlp(b'{"resourceSpans": [{"resource": '), is_otlp(b'{"spans": []}')
     (True, False)

@@ -47,7 +47,7 @@ def join_path(folder: str | Path, *names: str) -> str | Path:
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether a path is that of a file, or an address, for which no store is asked."""
+    """Whether a path leads to a file, or is an address, for which no store is asked."""
     return is_address(path) or Path(path).is_file()
 
 
@@ -71,7 +71,7 @@ def split_address(address: str) -> tuple[str, str]:
 
 
 def covers(source: str, address: str) -> bool:
-    """Whether an address is that of a source: the same, one in its folder, or one that its pattern matches.
+    """Whether an address belongs to a source: the same, one in its folder, or one that its pattern matches.
 
     >>> covers("s3://lake/run/*.csv", "s3a://lake/run/a.csv"), covers("s3://lake/run/", "s3://lake/run/b/a.csv")
     (True, False)
@@ -82,7 +82,7 @@ def covers(source: str, address: str) -> bool:
 
 
 def matches(name: list[str], pattern: list[str]) -> bool:
-    """Whether the parts of a path match those of a glob pattern; wildcards match no name that begins with a dot."""
+    """Whether the parts of a path match a glob pattern's; wildcards match no name that begins with a dot."""
     if not (name and pattern):
         return not name and pattern in ([], ["**"])
     hidden = name[0].startswith(".") and not pattern[0].startswith(".")

@@ -178,7 +178,7 @@ def temporary_folder() -> Iterator[str]:
 
 
 def _make_place(parent: Path) -> Path:
-    """Make the folder of a process, and remove those of processes that were killed; Windows locks no folders."""
+    """Make the folder of a process, and remove the folders of killed processes; Windows locks no folders."""
     edge = f"karat-temporary-{re.sub('[^A-Za-z0-9]', '_', platform.node())}-"  # locks may not reach other machines
     if sys.platform == "win32":
         return Path(tempfile.mkdtemp(prefix=edge, dir=parent))

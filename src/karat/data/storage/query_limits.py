@@ -1,6 +1,6 @@
 """Limits of time and memory for SQL that people write, as in `--where`; Ctrl-C arrives while it runs.
 
-DuckDB looks for interrupts between the parts of a query, and bounds the memory of tables, but not that of one function:
+DuckDB looks for interrupts between the parts of a query, and bounds the memory of tables, but not of one function:
 `repeat('x', 10000000000)`. So the query runs in a thread of its own, and the caller's thread watches it.
 """
 

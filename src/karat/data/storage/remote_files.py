@@ -27,7 +27,7 @@ class FileId:
     """What tells a version of a file from all others: its address or absolute path, its bytes, and a tag.
 
     The tag is what the store calls the version of the content (ETag), else the times of the last change of the content
-    and of the file: a copy may have the former of its original, not the latter. The number of the file (inode) is no
+    and of the file: a copy may have the former of its original, not the latter. The number of the file (inode) is not
     part of it, as mounted stores do not keep it. Two are equal where the file has not changed. An address may hold a
     signature: `name` is for messages and manifests.
     """
@@ -146,7 +146,7 @@ def identify(path: str | Path) -> FileId:
 
 
 def list_files(path: str | Path) -> list[FileId]:
-    """The files of a path or address, sorted by name: one file, those of a glob pattern, or those in a folder.
+    """The files of a path or address, sorted by name: one file, the files of a glob pattern, or the files in a folder.
 
     In a pattern `*` stands for any text within a name, `**` for any folders. An address of a folder ends in `/`. A
     folder is read whole: its files, but for names that begin with `_` or `.`, must be data files of one format, and in

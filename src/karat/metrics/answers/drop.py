@@ -42,7 +42,7 @@ def drop_f1(prediction: Texts, reference: Answers, *, score: Literal["f1", "exac
 
 
 def _owners(lists: pa.Array) -> tuple[Array, Array]:
-    """The row of each item of lists, and how many texts it has: 1, or those of a list."""
+    """The row of each item of lists, and how many texts it has: 1, or as many as its list."""
     items = lists.flatten()
     rows = np.asarray(pc.list_parent_indices(lists))
     return rows, np.ones(len(items)) if not is_list(items.type) else _sizes(items)

@@ -127,8 +127,8 @@ def label_f(
     `positive` alone. `zero_division` is the value of a class that is neither expected nor predicted.
 
     A prediction outside `labels` counts as a missed expected label; an expected label outside `labels` makes the
-    prediction a false positive. A row's own score is that of a data set of one row. Each row takes 24 bytes per label
-    of `labels` while it is scored.
+    prediction a false positive. A row's own score is the value of a data set of one row. Each row takes 24 bytes per
+    label of `labels` while it is scored.
 
     >>> import karat
     >>> rows = {"prediction": ["spam", "spam", "ham"], "reference": ["spam", "ham", "ham"]}

@@ -180,9 +180,9 @@ def brier_term(
     """A term of the Brier score: reliability - resolution + uncertainty + within is the value of `brier`.
 
     Over `bins` of equal width as in `ece`: "reliability" is the mean square of mean confidence minus mean score of a
-    bin; "resolution" that of a bin's mean score minus the mean score of all rows; "uncertainty" the variance of the
-    scores; "within" the variance of confidences within bins, less twice their covariance with the scores. `scale` as in
-    `brier`.
+    bin; "resolution" the variance of a bin's mean score around the mean score of all rows; "uncertainty" the variance
+    of the scores; "within" the variance of confidences within bins, less twice their covariance with the scores.
+    `scale` as in `brier`.
 
     >>> import karat
     >>> rows = {"right": [1, 0, 1, 0], "confidence": [0.75, 0.75, 0.25, 0.25]}
@@ -210,7 +210,7 @@ def _spread(confidence: Array, bins: int, *columns: Array, beside: Array | None 
 def _bin_of(confidence: Array, bins: int) -> Array:
     """The bin of each confidence, from 0; an edge belongs to the bin below it, other numbers to none.
 
-    It is that of `np.searchsorted`, from a guess that is at most one bin away.
+    It equals `np.searchsorted`'s, from a guess that is at most one bin away.
     """
     edges = np.linspace(0, 1, bins + 1)
     sure = np.fmin(np.fmax(confidence, 0), 1)

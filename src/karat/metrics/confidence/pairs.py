@@ -29,7 +29,7 @@ def check_confidence(definition: Definition, settings: Mapping[str, Any]) -> Def
 
 
 def check_share(definition: Definition) -> None:
-    """Raise `SpecError` for an inner metric whose scores are known to be no shares; those of a column may be."""
+    """Raise `SpecError` for an inner metric whose scores are known not to be shares; a column's may be."""
     if definition.inner is None or definition.inner.definition.inputs.named:
         return
     inner = definition.inner.definition

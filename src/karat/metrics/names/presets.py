@@ -1,6 +1,6 @@
 """The presets: names for the metrics, with settings, that the scripts of benchmarks compute.
 
-A preset is no more than its specs; what else a script does with its data is said in the summary.
+A preset is its specs and nothing else; the summary says what else a script does with its data.
 """
 
 from karat.core.metric.registry import add_preset
@@ -171,7 +171,7 @@ _CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 
 
 def _all_trec(*settings: str) -> list[str]:
-    """What `trec_eval -m all_trec` prints, in its order; `settings` are those of interpolated precision."""
+    """What `trec_eval -m all_trec` prints, in its order; `settings` are interpolated precision's."""
 
     def cut(spec: str) -> list[str]:
         return [f"{spec}@{k}" for k in _CUTOFFS]

@@ -31,7 +31,7 @@ def incomplete(settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
 class QuestionAnswers:
     """The answers to each question, of which those without a score are left out.
 
-    `scores`, shape (scored,), are those of all scored answers, one question after the other; `scored`, shape
+    `scores`, shape (scored,), has the scores of all scored answers, one question after the other; `scored`, shape
     (answers,), says which these are. `sizes` and `given`, shape (questions,), count the scored answers and all;
     `reasons` says why the first unscored one is. `column` holds the answers. `broken`, shape (questions,): a judge gave
     no verdict on an answer, so none of the question counts. `details` are what it says.

@@ -19,10 +19,10 @@ YAO = "Yao et al. 2024, tau-bench, arXiv:2406.12045, section 3: pass^k"
 def pass_at(samples: Samples, *, k: OptionalCount = None, at: float | None = None) -> Score:
     """The probability that one of k answers to a question is right: pass@k, `pass_at(exact_match)@4`.
 
-    Of n answers c are right; the estimate is 1 - C(n-c, k) / C(n, k), which is unbiased. Without k it is that of all n
-    answers: whether one is right. Right is a score of 1; `at` is the least score that is right, for metrics with scores
-    between 0 and 1. An answer that is null, or has no score, is left out, and the detail `incomplete` says so; a
-    question with fewer than k answers is unscored.
+    Of n answers c are right; the estimate is 1 - C(n-c, k) / C(n, k), which is unbiased. Without k it is the estimate
+    of all n answers: whether one is right. Right is a score of 1; `at` is the least score that is right, for metrics
+    with scores between 0 and 1. An answer that is null, or has no score, is left out, and the detail `incomplete` says
+    so; a question with fewer than k answers is unscored.
 
     >>> pass_at([["Rome", "Paris", "Nice", "Lyon"], ["Bonn", None]], ["Paris", "Bonn"], k=2).to_pylist()
     [0.5, None]

@@ -83,7 +83,7 @@ def utility(
 ) -> Score:
     """A weighted sum of the numbers of documents that are retrieved or not, relevant or not.
 
-    The four `weights` are those of relevant documents retrieved, others retrieved, relevant documents not retrieved
+    The four `weights` are for relevant documents retrieved, others retrieved, relevant documents not retrieved
     and others not retrieved; for these `documents` is the size of the collection. `k` and `rel` as in `precision`.
 
     >>> utility([["a", "x", "y"]], [["a", "b"]]).to_pylist()

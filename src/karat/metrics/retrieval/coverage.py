@@ -103,7 +103,7 @@ def _cover(retrieved: pa.Array, subtopics: pa.Array, rel: float) -> Coverage:
 
 
 def _opened(column: pa.MapArray) -> tuple[NDArray[np.int64], pa.Array, pa.Array]:
-    """The offsets of a map column from 0, its keys and its items, without those of other rows."""
+    """The offsets of a map column from 0, its keys and its items, without other rows'."""
     offsets = np.asarray(whole_offsets(column)).astype(np.int64)
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
     return offsets - first, column.keys.slice(first, count), column.items.slice(first, count)

@@ -54,7 +54,7 @@ def alpha_ndcg(
     """Discounted cumulative gain in which a subtopic gains less each further time, divided by the best possible.
 
     A document gains 1 for each of its subtopics, times 1 - alpha for each time that one was covered above it, divided
-    by log2(rank + 1). The best possible ranking is that of the documents that are `judged`, found greedily, so that a
+    by log2(rank + 1). The best possible ranking is of the documents that are `judged`, found greedily, so that a
     score above 1 is possible; or a `perfect` one, in which each document is relevant to all subtopics: ndeval's
     alpha-DCG. Where nothing is relevant the score is 0, or with `empty="unscored"` none. A row with more than
     1,000,000,000 pairs of a rank and a judged document is unscored.

@@ -81,8 +81,8 @@ def citation_precision(
 
     None counts in a sentence that its citations together do not support. In a supported one, a citation counts unless
     it alone does not support the sentence while the others do without it. Citations are read as in `citation_recall`;
-    those of a sentence that cites a context that there is not are left out. A prediction that cites nothing scores 0,
-    one without a sentence is unscored.
+    the citations of a sentence that cites a context that does not exist are left out. A prediction that cites nothing
+    scores 0, one without a sentence is unscored.
 
     >>> def repeats(pairs):
     ...     return [float(sentence.rstrip(".") in passage) for passage, sentence in pairs]

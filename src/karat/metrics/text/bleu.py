@@ -41,8 +41,8 @@ Amount: TypeAlias = Annotated[float | None, check_not_negative]
 def finish_bleu(totals: Array, *, smooth: str, smooth_value: float | None, order: int, effective_order: bool) -> Array:
     """BLEU, shape (...), from totals of shape (..., 2 + 2 * order).
 
-    Totals are the tokens of the predictions, those of the references, the matches of each order, and the n-grams of the
-    predictions of each order. Without a token or without a match BLEU is 0.
+    Totals are the tokens of the predictions, the tokens of the references, the matches of each order, and the n-grams
+    of the predictions of each order. Without a token or without a match BLEU is 0.
 
     >>> finish_bleu(np.array([3.0, 3, 3, 1, 3, 2]), smooth="none", smooth_value=None, order=2, effective_order=False)
     array(0.70710678)
@@ -120,7 +120,7 @@ def sentence_bleu(
 ) -> Score:
     """BLEU of each prediction by itself, compared with all its references; the value is the mean over rows.
 
-    The settings are those of `bleu`. As sacrebleu advises for sentences, only orders count of which the prediction has
+    The settings are `bleu`'s. As sacrebleu advises for sentences, only orders count of which the prediction has
     n-grams: one word that equals its reference scores 1. Hugging Face `evaluate`, row by row, is
     `sentence_bleu(smooth='none', effective_order=False, reference_length='shortest')`.
 
@@ -193,7 +193,7 @@ def _statistics(
 
 
 def flatten(reference: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The references of all rows that are not null, and where those of each row start and the last ones stop.
+    """The references of all rows that are not null, and where each row's start and the last ones stop.
 
     >>> texts, bounds = flatten(pa.array([["a", None], [], ["b", "c"]]))
     >>> texts.to_pylist(), bounds.tolist()

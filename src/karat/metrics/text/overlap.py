@@ -115,7 +115,7 @@ def jaccard(
 def _counts(
     prediction: Text, reference: Text, normalize: str, tokenize: str, yes_no: str
 ) -> tuple[Array, Array, Array]:
-    """For each row the tokens in common (as bags), those of the prediction and those of the reference."""
+    """For each row the tokens in common (as bags), the prediction's tokens and the reference's."""
     predicted_texts, expected_texts = normalise(prediction, normalize), normalise(reference, normalize)
     common, predicted, expected = overlap(tokenise(predicted_texts, tokenize), tokenise(expected_texts, tokenize))
     if yes_no == "exact":

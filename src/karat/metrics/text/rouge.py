@@ -129,7 +129,7 @@ def caption_rouge_l(
 ) -> Score:
     """ROUGE-L of captions: F of the highest precision and the highest recall over all references.
 
-    The two may be of different references, so the score may exceed that of `rouge_l`. Recall weighs `beta` times as
+    The two may be of different references, so the score may exceed `rouge_l`'s. Recall weighs `beta` times as
     much as precision; empty sides as in `rouge_n`, very long texts as in `rouge_l`. Null references are ignored.
 
     >>> caption_rouge_l(["the cat sat"], [["the cat", "a cat sat down today"]]).to_numpy().round(4)
@@ -204,7 +204,7 @@ def longest_common(a: pa.Array, b: pa.Array) -> tuple[TokenNumbers, TokenNumbers
 
 
 def union_common(a: pa.Array, b: pa.Array) -> tuple[TokenNumbers, TokenNumbers, TokenNumbers]:
-    """The tokens of b's sentences in their union LCS with those of a, and the tokens of each. Shape (n,) each.
+    """The tokens of b's sentences in their union LCS with a's, and the tokens of each. Shape (n,) each.
 
     >>> union_common(pa.array([["a b", "c d"]]), pa.array([["a x d", "b b"]]))
     (array([3]), array([4]), array([5]))

@@ -48,7 +48,7 @@ def chrf(
 ) -> Counts:
     """chrF: F of character n-grams, in which recall weighs `beta` times as much; chrF++ with `word_order=2`.
 
-    Whitespace does not count. Of several references each row takes the one with the best score. The value is that of
+    Whitespace does not count. Of several references each row takes the one with the best score. The value is of
     the corpus: n-grams are counted over all rows. As in sacrebleu, two empty texts score 0, but the range is 0 to 1.
 
     >>> chrf(["the cat sat"], [["the cat sat down", "a dog"]]).to_numpy().round(4)
@@ -85,7 +85,7 @@ def ter(
     """Translation edit rate: edited words and moved phrases divided by the number of words in the references.
 
     Of several references the one with the fewest edits counts; the edits are divided by the mean length of all. The
-    value is that of the corpus: all edits divided by all words. Settings, limits and values are sacrebleu's, which also
+    value is the corpus's: all edits divided by all words. Settings, limits and values are sacrebleu's, which also
     splits the texts; 1 is one edit per word. A row with more than 1,000,000 pairs of words (1,000 x 1,000) is unscored.
     Needs the extra `text`.
 

@@ -105,7 +105,7 @@ def _read_reply(text: str) -> list[ToolCall]:
 
 
 def _read_calls(text: str) -> list[ToolCall]:
-    """Calls in BFCL's form, `[{"NAME": {"ARGUMENT": …}}]`, or in that of a conversation."""
+    """Calls in BFCL's form, `[{"NAME": {"ARGUMENT": …}}]`, or in a conversation's."""
     value = parse_json(text)
     items = value if isinstance(value, list) else [value]
     if items and all(map(_is_named, items)):
@@ -179,7 +179,7 @@ def _is_allowed(call: ToolCall, allowed: dict[str, Any], schema: dict[str, Any])
 
 
 def _is_value(value: Any, choices: list[Any], kind: type, inner: type | None) -> bool:
-    """Whether a value has the type, or that of an allowed value (a variable's name), and is one of those allowed."""
+    """Whether a value has the type, or an allowed value's (a variable's name), and is one of the allowed values."""
     if not _has_type(value, choices, kind, inner if kind is list else None):
         return False
     found = type(value)

@@ -107,7 +107,7 @@ def unreadable_arguments(calls: Sequence[ToolCall], role: str) -> str | None:
 class CallComparison:
     """How much a predicted call is worth beside an expected one, from 0 to 1, by the settings of a metric.
 
-    Values are compared as Python compares those of JSON: 1, 1.0 and true are equal, and so in the reference
+    JSON's values are compared as in Python: 1, 1.0 and true are equal, and so in the reference
     implementations.
     """
 
@@ -122,7 +122,7 @@ class CallComparison:
         return {spec: _metric(argument, spec) for argument, spec in self.by_argument.items()}
 
     def score_arguments(self, rows: Sequence[tuple[list[ToolCall], list[ToolCall]]]) -> None:
-        """Score the arguments that have a metric: those of every pair of calls of one tool, all at once by metric."""
+        """Score the arguments that have a metric, of every pair of calls of one tool, all at once by metric."""
         texts: dict[str, dict[tuple[str, str], None]] = {spec: {} for spec in self._metrics}
         for predicted, expected in rows if texts else ():
             for call, other in ((call, other) for call in predicted for other in expected if call.name == other.name):

@@ -50,7 +50,7 @@ class OnnxNetwork:
         self._pooling, self.batch_size = pooling, batch_size or BATCH
 
     def sentences(self, feeds: Iterable[Feed]) -> Iterator[Array]:
-        """The vectors of texts: the mean of their tokens' or that of the first token."""
+        """The vectors of texts: the mean of their tokens' vectors or the first token's."""
         return map_ordered(self._sentence, feeds)
 
     def tokens(self, feeds: Iterable[Feed]) -> Iterator[Array]:

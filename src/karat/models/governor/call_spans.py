@@ -1,6 +1,6 @@
 """The OpenTelemetry span of one call to a model, if the evaluation that makes it has a span.
 
-Its attributes are those of OpenInference (`llm.*`) and of OpenTelemetry's conventions for generative AI (`gen_ai.*`).
+It has the attributes of OpenInference (`llm.*`) and of OpenTelemetry's conventions for generative AI (`gen_ai.*`).
 """
 
 from __future__ import annotations

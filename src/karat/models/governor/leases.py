@@ -47,7 +47,7 @@ class _Borrower:
 class Lender:
     """Lends the permits of one run, whose replies and calls are kept in the file `store`, to workers.
 
-    Of the caps so many calls and USD are `used` already, beside those of `run` in the store. What a worker holds comes
+    Of the caps so many calls and USD are `used` already, beside `run`'s in the store. What a worker holds comes
     back when it leaves, or when nothing was heard of it for `lease` seconds: its calls then count as estimated, and
     others may send its requests. What it settles later is counted nevertheless.
     """

@@ -20,7 +20,7 @@ from karat.models.request import Reply
 class Call:
     """A call for which a permit is needed: the model of which endpoint, and what it may take.
 
-    `rpm` is a limit of the model itself. `key` is that of the reply in the cache, None where it is not kept.
+    `rpm` is a limit of the model itself. `key` is the reply's in the cache, None where it is not kept.
     `input_tokens` are estimated from the text; `output_limit` is None where the request sets none. `retry`: it is not
     the first one for its request. `run`: under which it is recorded, within the run of the permits where they have one.
     """
@@ -107,7 +107,7 @@ class _Taken:
 
 
 class LocalPermits:
-    """The permits of this process; `calls` and `spent` (USD) are used up already, beside those of the `run` in `store`.
+    """The permits of this process; `calls` and `spent` (USD) are used up already, beside the `run`'s in `store`.
 
     They belong to the event loop in which they are used.
     """

@@ -207,7 +207,7 @@ def _find_proxy(url: str) -> str | None:
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """Trusts the certificates of the system (or `$SSL_CERT_FILE`) and those of certifi, where it is installed."""
+    """Trusts the certificates of the system (or `$SSL_CERT_FILE`) and certifi's, where it is installed."""
     import ssl  # noqa: PLC0415  (slow to import)
 
     context = ssl.create_default_context()

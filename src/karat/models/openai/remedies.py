@@ -111,7 +111,7 @@ def find_address(url: str) -> str:
 
 
 async def _name_models(endpoint: Endpoint, model: str | None, embeds: bool, *, absent: bool) -> str:
-    """That the endpoint has no such model, with the names of those of its kind; empty where it has it.
+    """That the endpoint has no such model, with the names of models of its kind; empty where it has it.
 
     Where it lists none, the address may be wrong if what was asked for is `absent`.
     """

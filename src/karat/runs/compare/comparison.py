@@ -96,7 +96,7 @@ class Compared(JsonObject):
         document.save(path, plus_minus=plus_minus)
 
     def table(self, findings: Sequence[Finding] | None = None, *, percent: bool = False, apart: bool = False) -> Table:
-        """The findings, by default all, in one table; `apart`: those of slices name their metric.
+        """The findings, by default all, in one table; `apart`: findings of slices name their metric.
 
         `percent`: values from 0 to 1 are in per cent, and their differences in points.
         """

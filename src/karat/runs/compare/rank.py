@@ -39,7 +39,7 @@ def rank(
     Each metric orders the systems, over all rows and over each slice of `by`. Every pair gets a paired test; systems
     that share a letter are not separated, and each system gets the set of ranks that it may have. Rows count on which
     every system has a score. `correction` of p for all tests: "holm", or "bh" (Benjamini and Hochberg), which separates
-    more pairs, of which up to 1 - `confidence` may be wrong. All other arguments, and what is raised, are those of
+    more pairs, of which up to 1 - `confidence` may be wrong. All other arguments, and errors, are as in
     `karat.compare`.
 
     >>> import karat

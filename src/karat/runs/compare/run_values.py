@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class RunValues:
     """The values of a run's metrics, to the last bit those that `karat.score` gives for the same rows.
 
-    `cluster` is the column by whose values rows belong together; None takes each row by itself. `keys` are those of the
-    rows' clusters, in the order of the run, where only another run has that column.
+    `cluster` is the column by whose values rows belong together; None takes each row by itself. `keys` has the
+    clusters' keys, a row each, in the order of the run, where only another run has that column.
 
     >>> import karat
     >>> from karat.runs.match.systems import open_system

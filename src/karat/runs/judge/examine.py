@@ -81,7 +81,7 @@ def examine(
     `people`: the label of most of them (rows without such a label are left out), or the mean where there are more than
     20 different labels. Labels that were proposed with a probability count by its inverse. Where less of a metric is
     better, a label counts for as bad as its score is high if the metric's scores are labels that people give, or labels
-    are those of the judge itself; else labels say how good a row is, and the metric is compared with its sign reversed.
+    are the judge's own; else labels say how good a row is, and the metric is compared with its sign reversed.
 
     `ask`: how many verdicts each judge gives on each row, each a reply of its own; the first may be a cached one.
     `rewordings`: it is asked once more in each of these rewordings of its prompt, which keep the meaning: `role`,

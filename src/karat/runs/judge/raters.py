@@ -29,7 +29,7 @@ from karat.stats.aggregate import Bounds
 from karat.stats.agreement.distance import MOST_CATEGORIES
 
 PEOPLE = "people"
-"""The name of the people's labels as one rater: the label of most of them, or the mean where labels are no
+"""The name of the people's labels as one rater: the label of most of them, or the mean where labels are not
 categories."""
 
 

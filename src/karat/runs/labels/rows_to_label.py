@@ -71,7 +71,7 @@ def open_rows_to_label(sources: Sequence[Any], on: str | None = None, show: Sequ
 
     `on` is the column of the ids, by default one that tells rows apart. `show` names the columns to show, by default
     those that are known as question, contexts, reference and prediction; of a run those that were scored. A column
-    whose name is the user's own, which may be that of a system, is shown as "answer", "gold" or "question". A column
+    whose name is the user's own, which may be a system's, is shown as "answer", "gold" or "question". A column
     `probability` is kept for the labels; beside it, rows that have a `label` already are left out, and a column
     `system` says whose answer a row has, as in a file of `karat label --next`.
 

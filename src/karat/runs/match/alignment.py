@@ -38,14 +38,13 @@ class DifferentRowsError(JoinError):
 class Alignment:
     """The matched rows of several runs.
 
-    `by` is the column of the ids in the first run, or "order" where rows are matched by position; `columns` is that of
-    each run. `read_ids` gives the ids of all rows
-    of the first run, in its order; `sort` gives for each run the row numbers in the order of the ids as text.
-    `in_step`: all runs have the same ids in the same order, so that rows can be read from the files as they come; those
-    of a single run always can.
-    `left_out` counts for each run the rows that not all of the runs have; () where all have the same. `passed_over`:
-    why columns of the runs that come before it do not tell rows apart. `agreed`: further columns of each run that are
-    known to be the same in paired rows. `hashes`: of the ids of the first run, where they are known.
+    `by` is the column of the ids in the first run, or "order" where rows are matched by position; `columns` has the
+    column of each run. `read_ids` gives the ids of all rows of the first run, in its order; `sort` gives for each run
+    the row numbers in the order of the ids as text. `in_step`: all runs have the same ids in the same order, so that
+    rows can be read from the files as they come; those of a single run always can. `left_out` counts for each run the
+    rows that not all of the runs have; () where all have the same. `passed_over`: why columns of the runs that come
+    before it do not tell rows apart. `agreed`: further columns of each run that are known to be the same in paired
+    rows. `hashes`: of the ids of the first run, where they are known.
     """
 
     by: str
@@ -193,7 +192,7 @@ def _place(first: Array, order: Array) -> Array:
 
 
 def _rank_all(runs: Sequence[Run], columns: Sequence[str]) -> list[_Ranked]:
-    """The ids of each run; those of the first, itself, where a run has the same ids in the same order."""
+    """The ids of each run; the first run's own object where a run has the same ids in the same order."""
     places = [f"{run.name}: column {column!r}" for run, column in zip(runs, columns, strict=True)]
     parts = list(zip(runs, columns, places, strict=True))
     keys = list(map_ordered(lambda part: spell_ids(part[0].column(part[1]).combine_chunks(), part[2]), parts))
@@ -222,7 +221,7 @@ def _aligned(by: str, first: _Ranked, orders: tuple[Array, ...], left_out: tuple
 
 
 def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | None:
-    """Rows with the same ids in the same order, which are not held in memory: those of a single run, or of large stored
+    """Rows with the same ids in the same order, which are not held in memory: rows of a single run, or of large stored
     ones; else None.
     """
     large = (not isinstance(run, ScoredFile) and run.starts[-1] >= max(_MANY, LIMIT + 1) for run in runs)

@@ -80,7 +80,7 @@ def match(
     The rows of a single system stay in their order, also where no column tells them apart. `human` are labels of the
     systems' answers, joined by what pairs the rows; with them `on` may be LEFT=RIGHT, and `choices` has the labels and
     scores of judges, by default of those among the metrics. `by` is the column of the
-    slices; `cluster` that of the clusters, by default the one that `find_clusters` finds, and "none" for none.
+    slices; `cluster` the column of the clusters, by default the one that `find_clusters` finds, and "none" for none.
     `common`: pair the rows that all systems have, where some have more. Without `scored`, which is True by default,
     metrics are not needed, and not compared. `allow_different`: what would be an error is a note, but
     not where rows are paired by a key that nobody named and another key pairs the same questions and gold. With None

@@ -99,7 +99,7 @@ def _read_shown(systems: Matched, lines: list[_Line], show: Sequence[str]) -> pa
 
 
 def _find_shown(run: Run, on: str, show: Sequence[str]) -> dict[str, str]:
-    """The column of each role that a person needs to see, beside the id; those of `show` by their own names.
+    """The column of each role that a person needs to see, beside the id; the columns of `show` by their own names.
 
     Raises `ColumnError` where one is not there, and where none is known to be the answer.
     """

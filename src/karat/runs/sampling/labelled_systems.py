@@ -51,7 +51,7 @@ def find_drawn(matched: Matched) -> Array:
 def find_probabilities(matched: Matched) -> Array | None:
     """With which each row was drawn, shape (n,), NaN where it was not; None where all rows had the same.
 
-    Raises `DataError` where the labels of one system differ from those of another.
+    Raises `DataError` where the labels of one system differ from another's.
     """
     known = [(each, of) for each in matched.labelled if (of := each.labels.probabilities) is not None]
     if not known:

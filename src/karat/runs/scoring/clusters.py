@@ -88,7 +88,7 @@ class Repeats:
         self._new: list[Array] = []
 
     def add(self, keys: Array, gold: Callable[[Array], Array]) -> None:
-        """Add rows: the hashes of their values, and what gives those of their gold for some of them."""
+        """Add rows: the hashes of their values, and what gives the hashes of their gold for some of them."""
         self.rows += len(keys)
         first, size = 0, SAMPLE
         while first < len(keys):  # few at a time first, for then most of the others are beyond the sample
@@ -165,7 +165,7 @@ class ClusterFinder:
         return keys
 
     def find_keys(self, batch: pa.RecordBatch, numbers: Array) -> list[Array]:
-        """The keys of rows: their numbers, unless a column is named, then those of each column."""
+        """The keys of rows: their numbers or, where columns are named, the keys of each column."""
         keys = [cluster_keys(batch.column(name), numbers) for name in self.columns]
         return keys if self.named else [numbers, *keys]
 
@@ -233,7 +233,7 @@ def find_clusters(runs: Sequence[Run], named: str | None = None, apart: Sequence
 
 
 def name_clusters(runs: Sequence[Run], named: str | None = None) -> str | None:
-    """The `cluster` that is named, else that of all runs that were scored with one, if they agree; else None."""
+    """The `cluster` that is named, else the one that all runs with a cluster were scored with; else None."""
     known = {run.manifest.settings.get("cluster") for run in runs} - {None}
     return next(iter(known)) if named is None and len(known) == 1 else named
 

@@ -85,7 +85,7 @@ class Plan:
     correction: Correction | None = None
 
     def role_columns(self, batch: pa.RecordBatch, numbers: Array | None = None) -> dict[str, pa.Array]:
-        """The columns of a batch that the metrics get, by role; `numbers` are those of its rows, from 0."""
+        """The columns of a batch that the metrics get, by role; `numbers` are its row numbers, from 0."""
         numbers = np.arange(len(batch)) if numbers is None else numbers
         found = {role: self._parse(role, batch.column(name), numbers) for role, name in self.mapping.items()}
         if "reference" in found and self._takes_lists:
@@ -125,7 +125,7 @@ class Plan:
 
     @cached_property
     def digested(self) -> dict[str, str]:
-        """The columns on which the result rests, for `Digests`: those of the roles, and further ones as `column NAME`.
+        """The columns on which the result rests, for `Digests`: the roles' columns, and further ones as `column NAME`.
 
         These are the columns of groups, clusters, conditions, ids and labels.
         """

@@ -175,7 +175,7 @@ class Result:
     def to_frame(self) -> Any:
         """The values as a pandas frame: a row for each metric, and for each of its groups, whose `slice` is its label.
 
-        Its other columns are those of `Value`; with people's labels also `corrected`, `corrected_low`,
+        Its other columns are the fields of `Value`; with people's labels also `corrected`, `corrected_low`,
         `corrected_high` and `labelled`. Raises `MissingExtra` without pandas.
 
         >>> import karat

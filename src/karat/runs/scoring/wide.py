@@ -40,7 +40,7 @@ def score_systems(
 
     `predictions`: the columns of answers, or patterns of their names, such as `"answer_*"`. A system's name is what its
     column has beside the others: `gpt4` and `fid` of `answer_gpt4` and `answer_fid`. `run`: the runs are kept as
-    `RUN-SYSTEM`. `karat.compare` and `karat.rank` take the results. All other arguments are those of `karat.score`, but
+    `RUN-SYSTEM`. `karat.compare` and `karat.rank` take the results. All other arguments are as in `karat.score`, but
     for `output` and `human`, which are of one system.
 
     Raises `ColumnError` where no column has such a name, and what `karat.score` raises.

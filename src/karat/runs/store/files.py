@@ -35,7 +35,7 @@ def check_files(
 ) -> Sequence[str | Path]:
     """The files as of `find_files`; `DataError` where one is missing, damaged, or new, unless there may be `others`.
 
-    `sums` are those of a manifest; older ones have none. The content of files in a store is not read here: a store
+    `sums` are a manifest's; older ones have none. The content of files in a store is not read here: a store
     has checksums of its own.
     """
     stem = Path(name).stem

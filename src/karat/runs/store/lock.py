@@ -31,7 +31,7 @@ EXPIRY = 30.0  # seconds, by the clock of the store, after which an object that 
 def lock(path: str | Path, run: str) -> Iterator[Callable[[], None]]:
     """Hold the lock file `path` within the block; `DataError` where another process holds it.
 
-    The operating system releases the lock when the process ends, however it ends; that of a store expires. What the
+    The operating system releases the lock when the process ends, however it ends; a store's expires. What the
     block gets raises `DataError` if the lock was lost, which only one of a store can be.
     """
     if is_address(path):
@@ -79,7 +79,7 @@ def is_locked(path: str | Path) -> bool:
 def _hold_lease(address: str, run: str) -> Iterator[Callable[[], None]]:
     """Hold the lock at an address within the block; `DataError` where another process holds it.
 
-    Where the object of another process may be that of a killed one, wait up to `EXPIRY` seconds for its next writing.
+    Where the object of another process may be a killed one's, wait up to `EXPIRY` seconds for its next writing.
     What the block gets raises `DataError` if this process was itself taken for killed, as after a suspension.
     """
     own, stopped = f"{address}.{uuid4().hex}", Event()

@@ -37,9 +37,9 @@ Of = TypeVar("Of")
 class ScoredMetric:
     """One metric of a run.
 
-    `column` is the name of its score column. `signature` is None where it is not known: in a scored file that is no
-    run. `counts`: the metric has a `finish`, so its value is computed from counts, not as the mean of the scores.
-    `low`, `high` and `direction` are those of the metric's definition.
+    `column` is the name of its score column. `signature` is None where it is not known: in a scored file that is not
+    a run. `counts`: the metric has a `finish`, so its value is computed from counts, not as the mean of the scores.
+    `low`, `high` and `direction` are the metric's definition's.
     """
 
     spec: str
@@ -100,10 +100,10 @@ class Manifest:
 
     `call` is the command line, `sources` name what was read, by side, `settings` are the arguments that decide what is
     scored and how. `digests` are of the columns that were scored, by role: equal for the same values in the same order.
-    Those of other columns on which the result rests, such as that of groups, are under `column NAME`. `n` is the number
-    of rows, `models` the models that judges asked, with calls, tokens and costs, `lengths` how long the answers are
-    beside their gold. `clusters_in` names the columns in which rows that belong together were looked for; what was
-    found is with the values. `files` has the checksums of the other files of the run.
+    Digests of other columns on which the result rests, such as the column of groups, are under `column NAME`. `n` is
+    the number of rows, `models` the models that judges asked, with calls, tokens and costs, `lengths` how long the
+    answers are beside their gold. `clusters_in` names the columns in which rows that belong together were looked for;
+    what was found is with the values. `files` has the checksums of the other files of the run.
     """
 
     name: str
@@ -172,7 +172,7 @@ def read_manifest(folder: str | Path) -> Manifest:
 def _check_known(metric: ScoredMetric, path: str | Path) -> None:
     """Raise `DataError` where a manifest says of a metric what is not so.
 
-    Its direction is that of its definition in any version; its range, and whether it is computed from counts, those of
+    Its direction is its definition's in any version; its range, and whether it is computed from counts, hold for
     the version that its signature names. Metrics that are not karat's are known as they were scored alone.
     """
     try:

@@ -178,7 +178,7 @@ class Tail:
             raise DataError(f"run {name}: {columns}: {problem}; resume with the same rows, {start_again(name)}")
 
     def _name_items(self, written: pa.Schema) -> pa.Schema:
-        """The columns of a file; where types are equal, those of now: Parquet has its own names for items of lists."""
+        """The columns of a file; where types are equal, today's types: Parquet has its own names for items of lists."""
         known = {each.name: each for each in self.output.schema}
         return pa.schema([new if (new := known.get(each.name, each)).type == each.type else each for each in written])
 

@@ -149,7 +149,7 @@ class _Trials:
     ) -> Scorable | None:
         """What the first rows give; None where they cannot be scored, or none of them has a score.
 
-        `column` has the answers; by default, of a file with several systems, that of the first.
+        `column` has the answers; by default, of a file with several systems, the first one's.
         """
         self.left -= 1
         if self.left < 0:

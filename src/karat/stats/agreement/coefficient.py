@@ -27,8 +27,8 @@ class Coefficient:
     defined. `unseen` is the coefficient with one row more, such as a small sample may lack: the interval reaches as far
     up as its.
 
-    The variance of the value is the sum of squares of the influence, added up by cluster: for kappa that of Fleiss,
-    Cohen and Everitt (1969), for Gwet's coefficients and alpha that of Gwet (2014), for AUROC that of DeLong and others
+    The variance of the value is the sum of squares of the influence, added up by cluster: for kappa by Fleiss,
+    Cohen and Everitt (1969), for Gwet's coefficients and alpha by Gwet (2014), for AUROC by DeLong and others
     (1988), each times n / (n - 1).
     """
 

@@ -46,7 +46,7 @@ def student_quantile(probability: float, freedom: float) -> float:
 def student_p(ratios: NDArray[np.float64], freedom: float) -> NDArray[np.float64]:
     """The two-sided p of each ratio of an estimate to its standard error, of the shape of `ratios`; NaN of NaN.
 
-    The integral of `student_quantile`, over the angles beyond that of the ratio for as far as the power of cos matters.
+    The integral of `student_quantile`, over the angles beyond the ratio's for as far as the power of cos matters.
 
     >>> [round(p, 6) for p in student_p(np.array([2.776445, 0.0]), 4).tolist()]
     [0.05, 1.0]

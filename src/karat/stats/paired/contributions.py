@@ -41,7 +41,7 @@ class Contributions:
 
         p is the largest of five. Student's p; the same after Hall's transformation, which removes skewness; what
         remains possible if the systems were unrelated on the share of units that so many may hide; the same if one of
-        the values, near an end of the range, were no surer than of units that are all at the end; and 2 to the
+        the values, near an end of the range, were not surer than of units that are all at the end; and 2 to the
         minus number of units that differ, the mid-p where all speak for one system.
 
         Source: P. Hall, "On the removal of skewness by transformation", JRSS B 54 (1992); for the last, M. Fagerland,

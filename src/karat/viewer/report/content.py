@@ -73,7 +73,7 @@ class Content:
                              self.inference.confidence)  # fmt: skip
 
     def answers(self, most: int, options: Mapping[str, object]) -> dict[str, Any]:
-        """The answers of the page, of at most so many rows; `options` are those of the command."""
+        """The answers of the page, of at most so many rows; `options` are the command's."""
         table, seed = self._table, self.inference.seed
         scores = [
             MetricScores(spec, np.array([field_numbers(table, Field("score", metric=spec, system=at))

@@ -47,7 +47,7 @@ def report(
     differences are spread, rows to search and sort, and how everything was measured: the page of `karat view` with its
     data in the file. The verdict and the first table need no JavaScript.
 
-    `systems`, `metrics`, `by`, `cluster`, `on`, `allow_different`, `human` and `label_map` are those of
+    `systems`, `metrics`, `by`, `cluster`, `on`, `allow_different`, `human` and `label_map` are as in
     `karat.compare`; `cluster`, `human`, `confidence` and `seed` hold for every value and difference on the report. By
     default a single run has the confidence and the seed of its scoring, several have 0.95 and 0. `title`: by default
     the names of the systems. `rows`: at most so many are in the file: half of them those on which systems differ most,

@@ -116,7 +116,7 @@ def show_rows(
     """The rows: their ids, texts of up to `most` characters, scores, differences from the first system, and labels.
 
     `whole`: with the other columns, contexts, what the judges said of every answer, the words of an answer that are not
-    in that of the first system (of the first, not in that of the second), and repetitions. `found`: what `read_cells`
+    in the first system's (of the first, not in the second's), and repetitions. `found`: what `read_cells`
     has read of them.
     """
     most = most or (WHOLE if whole else EXCERPT)

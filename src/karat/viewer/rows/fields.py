@@ -36,7 +36,7 @@ class FieldParts(TypedDict, total=False):
 class Field:
     """What a row has one value of.
 
-    `column`: that of the column `name`. Of a `metric` and a `system` (its number, from 0): the `score`; the
+    `column`: the column `name`. Of a `metric` and a `system` (its number, from 0): the `score`; the
     `difference` of the scores, system minus the first, and its `size` without a sign; the `outcome`, whether the system
     is better or worse than the first; the judge's `label`. `reason`: why a system's row is unscored. `text`: the
     question, the gold and the answers together. `id`: by which rows are matched.

@@ -101,7 +101,7 @@ async def _gather(
         await group.run(work, range(len(records)), concurrency=concurrency, progress=procedure.advance)
     except Exception:
         if not any(row is not None and row.scores is None for row in rows):
-            raise  # otherwise the error is that of the row that stopped the group
+            raise  # otherwise the error belongs to the row that stopped the group
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Scores in a frame as annotations: those of `evaluate_dataframe`, and frames with one annotation in each row."""
+"""Scores in a frame as annotations: frames of `evaluate_dataframe`, and frames with one annotation in each row."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _of_documents(
     for row_span, text, spans, positions in zip(span_ids, verdicts, *origins, strict=True):
         items = json.loads(text or "[]")
         if not items or not spans or len(items) != len(spans):
-            continue  # the contexts were not those of the spans
+            continue  # the contexts were not the spans'
         for item, span_id, position in zip(items, spans, positions, strict=True):
             if span_id == row_span or (span_id, position) not in annotations:
                 result = {key: value for key, value in item.items() if value is not None}

@@ -17,7 +17,7 @@ _HEAD = re.compile(rb'\s*\{\s*"spec"\s*:\s*\{[^\n]*"completion_fns"')
 
 
 def is_openai_evals(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of such a log.
+    """Whether a file is such a log, by its first bytes.
 
     >>> is_openai_evals(b'{"spec": {"completion_fns": ["gpt-4"]}}'), is_openai_evals(b'{"spec": 1}')
     (True, False)

@@ -110,7 +110,7 @@ class CanonicalForm:
         raise Undecided
 
     def trigonometric(self, name: str, angle: Quotient, halvings: int = HALVINGS) -> Quotient:
-        """A function of an angle in sines and cosines; squares of sines become those of cosines."""
+        """A function of an angle in sines and cosines; squares of sines become squares of cosines."""
         if name in _RATIOS:
             over, under = ((self.trigonometric(each, angle) if each else (ONE, ONE)) for each in _RATIOS[name])
             return self.times(over[0], under[1]), self.times(over[1], under[0])

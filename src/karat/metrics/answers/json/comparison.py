@@ -1,6 +1,6 @@
 """Two JSON values compared field by field: which fields are equal, different, missing or extra.
 
-A field is a leaf: a text, a number, true, false, null, or an empty object or list. The values are those of `parser`.
+A field is a leaf: a text, a number, true, false, null, or an empty object or list. `parser` reads the values.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class LeafScores:
 class Comparer:
     """Compares two values. `matched`: items of lists are paired as fits best, else in their order.
 
-    `scores` are those of leaves by metrics; None where leaves are equal or not.
+    `scores` are the leaves' scores by metrics; None where leaves are equal or not.
     """
 
     scores: LeafScores | None

@@ -1,4 +1,4 @@
-"""The metric of JSON by field: how many of the fields are right, over all of them or those of one path."""
+"""The metric of JSON by field: how many of the fields are right, over all of them or the fields of one path."""
 
 # ruff: noqa: ARG001  (a metric declares the setting that only its finish reads)
 from __future__ import annotations

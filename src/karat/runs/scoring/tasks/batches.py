@@ -24,14 +24,14 @@ from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.totals.totals import Totals
 
 NOT_ASKED = "not asked: "  # in the reason of a row where a cap is reached
-_SCORES = 1 << 22  # in a batch: those of 65,536 rows by 64 metrics, of more metrics those of fewer rows
+_SCORES = 1 << 22  # in a batch: 65,536 rows by 64 metrics, or fewer rows by more metrics
 
 
 @dataclass(frozen=True)
 class Batch:
     """A batch of rows, their columns by role, and the statistics of each metric.
 
-    `numbers` are those of its rows, from 0, before any were left out; `counted` is what was counted of them, see
+    `numbers` are its row numbers, from 0, before any were left out; `counted` is what was counted of them, see
     `Totals`. `scored` is empty where the rows were scored before.
     """
 

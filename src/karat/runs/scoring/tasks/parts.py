@@ -194,7 +194,7 @@ def _why_alone(plan: Plan, destination: Destination) -> str | None:
 def _in_order(
     parts: Mapping[int, Part], done: dict[int, Done], coming: Iterator[Done | Failed]
 ) -> Iterator[Done | Failed]:
-    """What the tasks gave, in the order of the rows; `done` are those of before.
+    """What the tasks gave, in the order of the rows; `done`: what earlier ones gave.
 
     Raises `SpecError` where the engine gave nothing for a task.
     """

@@ -32,7 +32,7 @@ Advance = Callable[[int], None]
 class Recipe:
     """All that scores a part, and nothing that cannot be sent to another process.
 
-    `plan` is that of all rows, without its sources. `name` and `schema` are those of the whole source before columns
+    `plan` covers all rows, without its sources. `name` and `schema` are the whole source's before columns
     were added by path (`nested`). `columns` are those that are read, None for all. `folder` is where the rows are
     written, None where they are not. `machine` is where encoders run.
     """

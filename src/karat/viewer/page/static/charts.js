@@ -70,7 +70,7 @@ export function spread({ edges, all, missing }, { title, scale, sides }) {
 }
 
 /**
- * A histogram of all rows, and before it that of the rows of the filter. Dragging over it calls `pick([low, high], op)`,
+ * A histogram of all rows, and before it one of the rows of the filter. Dragging over it calls `pick([low, high], op)`,
  * with null for an open end, and `pick(null)` frees it; so do the two fields below it, for the keyboard. A bin does not
  * hold its upper end (the condition "range"), what is typed does ("between").
  */

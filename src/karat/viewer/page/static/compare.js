@@ -109,7 +109,7 @@ const inWords = (finding) => [
   ".",
 ];
 
-/** The findings that share an axis: those of a metric and its slices; without slices, of all metrics of one scale. */
+/** The findings that share an axis: of a metric and its slices; without slices, of all metrics of one scale. */
 function section(group, { systems: [first, second, ...more], ...compared }, state) {
   const { by } = state;
   const several = more.length > 0;
@@ -190,7 +190,7 @@ function corrected(findings, confidence) {
   );
 }
 
-/** One run: its values, with those of the groups it was scored with. */
+/** One run: its values, with the values of the groups it was scored with. */
 async function values(state) {
   const answer = await recall("result", { runs: state.runs });
   const { values: result, display, command: text } = answer;

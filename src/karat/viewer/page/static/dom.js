@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Characters that hide, reorder or break text: those of karat.text.hidden. */
+/** Characters that hide, reorder or break text, as in karat.text.hidden. */
 export const HIDDEN =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}\p{Surrogate}]/gu;
 const SHOWN = new Set(["title", "aria-label", "placeholder", "data-label"]); // attributes that are read

@@ -26,7 +26,7 @@ export const histogramFields = (metric, [first, ...others]) => [
 
 const ORDER = ["column", "outcome", "label", "reason"];
 
-/** The facets of these systems to count, columns first; outcomes are those of one metric. */
+/** The facets of these systems to count, columns first; outcomes are of one metric. */
 export const facetFields = (facets, metric, shown) =>
   facets
     .filter((each) => each.kind !== "outcome" || each.metric === metric)

@@ -1,4 +1,4 @@
-// The rows: question, gold and answers side by side, those of a filter, in an order, a page at a time.
+// The rows: question, gold and answers side by side, by a filter, in an order, a page at a time.
 
 import { post, recall } from "./api.js";
 import { announce, command, complain, el, field, fill, select } from "./dom.js";

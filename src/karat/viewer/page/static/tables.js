@@ -32,7 +32,7 @@ export function table(kind, heads, lines, foot = null) {
 /**
  * A forest plot. `lines`: for each its `head`, its `cells`, the `point` with `low` and `high`, and, where there are, its
  * `verdict` and whether it is a `part` of the line above. `zero`: they are differences. `factor`: from the unit of the
- * numbers to that of the axis. `span`: the range of the axis, by default that of the lines; `bounds` the numbers that it
+ * numbers to the axis's. `span`: the range of the axis, by default the lines'; `bounds` the numbers that it
  * does not leave. `ends`: the head of the plot.
  */
 export function forest(label, heads, lines, { zero = false, factor = 1, bounds, span, ends, kind = "" } = {}) {
