@@ -62,6 +62,18 @@ _SECTIONS = {
 }
 """The commands that the help lists; the others serve programs: `mcp`, `schema`, `fake-llm`."""
 
+_OTHER_NAMES = {
+    **dict.fromkeys(("rank", "leaderboard", "diff", "test"), "compare"),
+    **dict.fromkeys(("eval", "evaluate", "metric"), "score"),
+    **dict.fromkeys(("annotate", "labels"), "label"),
+    **dict.fromkeys(("agreement", "judges", "meta-eval"), "judge"),
+    **dict.fromkeys(("ls", "list", "publish", "export", "rm", "remove"), "runs"),
+    **dict.fromkeys(("serve", "ui", "dashboard", "open"), "view"),
+    **dict.fromkeys(("run", "generate"), "experiment"),
+    "inspect": "show", "rows": "show", "html": "report", "new": "init", "start": "init", "version": "--version",
+}  # fmt: skip
+"""What people type who know other tools, and the command that does it."""
+
 
 @cache
 def _command_files() -> dict[str, str]:
@@ -91,7 +103,9 @@ class _Karat(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is called; the nearest one is named where there is none."""
         if args[0][:1] != "-" and self.get_command(ctx, args[0]) is None:
-            ctx.fail(f"unknown command {args[0]!r}{did_you_mean(args[0], chain(*_SECTIONS.values()))}")
+            other = _OTHER_NAMES.get(args[0])
+            near = f"; did you mean {other!r}?" if other else did_you_mean(args[0], chain(*_SECTIONS.values()))
+            ctx.fail(f"unknown command {args[0]!r}{near}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
@@ -139,6 +153,17 @@ class _Karat(click.Group):
         sys.exit(code)
 
 
+_GONE = "the folder in which you are has been removed: cd to another one"
+
+
+def _has_folder() -> bool:
+    """Whether the working directory is still there."""
+    try:
+        return bool(os.getcwd())  # noqa: PTH109  (pathlib's is the same call)
+    except OSError:
+        return False
+
+
 def _runs_on() -> bool:
     """Whether a thread was left behind: a metric in Python, a query, or a read of standard input may never return."""
     threads = [each for each in threading.enumerate() if each.name.startswith("karat")]
@@ -149,7 +174,9 @@ def _describe(error: Exception) -> str:
     """The message; what it quotes of a file cannot change the terminal."""
     from karat.cli.options.controls import show_controls  # noqa: PLC0415  (only where a command fails)
 
-    return show_controls(str(error))
+    if _has_folder():
+        return show_controls(str(error))
+    return _GONE if isinstance(error, OSError) else f"{show_controls(str(error))}; {_GONE}"
 
 
 @click.group(cls=_Karat, context_settings={"help_option_names": ["-h", "--help"]})

@@ -15,7 +15,7 @@ from karat.cli.main import main
 from karat.core.errors import DataError, MissingExtra
 from karat.data.open import open_source
 from karat.data.storage.http_file import HttpFile, describe, open_http
-from karat.data.storage.stores import azure_settings, find_store
+from karat.data.storage.stores import azure_settings, explain_error, find_store
 from karat.data.storage.whole_files import whole_file
 from karat.data.write import write
 
@@ -241,3 +241,11 @@ def test_without_its_package_the_hub_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     with pytest.raises(MissingExtra, match=r"hf://… needs huggingface_hub: pip install 'karat\[hf\]'"):
         open_source("hf://datasets/mine/rows/a.parquet")
+
+
+def test_googles_status_is_printed_once():
+    details = "error_info={reason=, metadata={gcloud-cpp.retry.original-message=CURL error [7]=Could not connect}}"
+    status = f"google::cloud::Status(UNAVAILABLE: Retry policy exhausted: CURL error [7]=Could not connect {details})"
+    told = explain_error("gs://bucket/x.csv", OSError(status))
+    expected = "the store cannot be reached (UNAVAILABLE: Retry policy exhausted: CURL error [7]=Could not connect)"
+    assert told == f"gs://bucket/x.csv: {expected}"

@@ -26,7 +26,22 @@ class Real(click.FloatRange):
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
         """The number; `click.BadParameter` for text that is none, for what is not finite, and out of range."""
+        if self.max is not None and self.max <= 1 and (percent := _percent(value)) is not None:
+            self.fail(
+                f"{value} is not a share; expected a number up to {self.max:g}, {percent:g} for {value} %.",
+                parameter,
+                context,
+            )
         number = super().convert(value, parameter, context)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", parameter, context)
         return number
+
+
+def _percent(value: Any) -> float | None:
+    """What a number above 1 is as a share, if it is one in per cent."""
+    try:
+        number = float(str(value).removesuffix("%"))
+    except ValueError:
+        return None
+    return number / 100 if 1 < number < 100 else None

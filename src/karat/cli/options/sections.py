@@ -15,6 +15,16 @@ from click.core import ParameterSource
 from karat.cli.options.settings_file import SettingsFile, find_settings, list_options
 from karat.core.context import change_context
 
+_OTHER_NAMES = {
+    "--choices": "--label-map", "--labels": "--human", "--metrics": "--metric", "--judge": "--metric",
+    "--gold-file": "--gold", "--reference": "--gold", "--references": "--gold", "--id": "--on", "--key": "--on",
+    "--filter": "--where", "--group-by": "--by", "--column": "--map", "--columns": "--map", "--out": "--output",
+    "--name": "--run", "--max-samples": "--limit", "--num-samples": "--limit", "--threshold": "--fail-under",
+    "--api-base": "--base-url", "--endpoint": "--base-url", "--workers": "--concurrency", "--repeat": "--repetitions",
+    "--max-connections": "--concurrency", "--epochs": "--repetitions", "--max-cost": "--budget",
+}  # fmt: skip
+"""Options as other tools call them, and what they are called here."""
+
 
 class Option(click.Option):
     """An option that stands under `heading`."""
@@ -53,9 +63,23 @@ class Command(click.Command):
             extra["obj"] = file
         try:
             return super().make_context(info_name, args, parent, **extra)
+        except click.NoSuchOption as error:
+            names = {name for each in self.params for name in each.opts}
+            if (other := _OTHER_NAMES.get(error.option_name)) in names:
+                error.possibilities = [str(other)]
+            raise
+        except click.MissingParameter as error:
+            if isinstance(error.param, click.Option) and not error.message:
+                error.message = error.param.help or ""
+            raise
         except click.BadParameter as error:
             if file is not None and error.ctx and error.param and is_from_file(error.ctx, error.param.name):
                 raise click.BadParameter(f"{file.name}: {error.message}", error.ctx, error.param) from error
+            raise
+        except click.UsageError as error:
+            if self.name == "score" and "unexpected extra argument" in error.message:  # a shell expands a pattern
+                error.message += "; quote a pattern to read its files as one table: karat score 'answers/*.jsonl'. "
+                error.message += "Of two systems, score each with --run NAME, and compare the runs"
             raise
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -205,8 +205,9 @@ def explain_error(name: str, error: Exception) -> str:
 
 
 def _clean(error: Exception) -> str:
-    """The first line of an error, without numbers of requests and values of secret variables."""
-    text = hide_secrets(re.sub(r" \(Request ID: [^)]*\)", "", f"{error}".split("\n", 1)[0]))
+    """The first line of an error, without numbers of requests, Google's details, and values of secret variables."""
+    text = re.sub(r" \(Request ID: [^)]*\)", "", f"{error}".split("\n", 1)[0])
+    text = hide_secrets(re.sub(r"google::cloud::Status\((.*?)(?: error_info=\{.*\})?\)$", r"\1", text))
     secrets: list[Any] = [value for name, value in os.environ.items() if _SECRET.search(name) and len(value) > 3]
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "…")

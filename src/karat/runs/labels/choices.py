@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
@@ -29,7 +30,11 @@ def parse_label_map(text: str) -> dict[str, float]:
         except ValueError:
             pairs = []
     if not pairs or not all(name for name, _ in pairs) or len(dict(pairs)) < len(pairs):
-        raise SpecError(f"label map {text!r}: each label once is expected, such as 'good=1,bad=0' or 'bad<fair<good'")
+        names = list(dict.fromkeys(filter(None, (part.partition("=")[0].strip() for part in re.split("[,<]", text)))))
+        worst = len(names) - 1
+        example = ",".join(f"{name}={(worst - at) / worst:g}" for at, name in enumerate(names)) if worst > 0 else ""
+        expected = "expected each label once, with its score"
+        raise SpecError(f"label map {text!r}: {expected}, as in {example or 'good=1,bad=0'!r} or 'bad<fair<good'")
     return check_label_map(dict(pairs))
 
 
