@@ -164,10 +164,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):
-        session.config.pluginmanager.register(_Runs(session.config), "karat-runs")
+        session.config.pluginmanager.register(_SessionRuns(session.config), "karat-runs")
 
 
-class _Runs:
+class _SessionRuns:
     """The runs of a session, in the process that reports."""
 
     def __init__(self, config: pytest.Config) -> None:

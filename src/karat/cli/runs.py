@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from karat.runs.store.values import StoredValues
 
 
-class _Runs(click.Group):
+class _RunsGroup(click.Group):
     command_class = Command
 
 
-@click.group(cls=_Runs, invoke_without_command=True)
+@click.group(cls=_RunsGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of a table.")
 @click.pass_context
 def runs(context: click.Context, as_json: bool) -> None:

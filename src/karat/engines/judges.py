@@ -43,7 +43,7 @@ Lending: TypeAlias = AbstractContextManager[Borrowing | None]
 
 
 @dataclass(frozen=True)
-class _Line:
+class _LenderLink:
     """The way to the actor."""
 
     lender: Any
@@ -61,7 +61,7 @@ def score_judged_part(packed: bytes, borrowing: Borrowing | None, task: int, par
     if borrowing is None:
         return score_packed_part(packed, task, part)
     governor = Governor(**asdict(borrowing.limits), **borrowing.patience)
-    governor.permits = permits = LeasedPermits(_Line(borrowing.lender), caches=borrowing.caches)
+    governor.permits = permits = LeasedPermits(_LenderLink(borrowing.lender), caches=borrowing.caches)
     try:
         with use_governor(governor, **pickle.loads(borrowing.models)):  # noqa: S301  (it comes from the driver)
             return score_packed_part(packed, task, part)

@@ -28,7 +28,7 @@ RESULT = "answer_match_result"
 PARTS = ("correct_answer_num", "total_subquestions", "response_evaluation")
 
 
-class _Judged(NamedTuple):
+class _RowVerdict(NamedTuple):
     """A row's verdict (yes, no, empty, invalid, no gold), its numbers of right parts and of parts, and the reply."""
 
     verdict: str
@@ -108,11 +108,11 @@ class BenchDatasetEvaluator(_Own or object):  # type: ignore[misc]
         answers = [next(iter(cell), None) for cell in cells(frame[input_test_answer_key])]
         golds = cells(frame[input_gt_answer_key])
         if self.compare_method == "match":
-            judged = [_Judged("yes" if same else "no") for same in match_answers(answers, golds)]
+            judged = [_RowVerdict("yes" if same else "no") for same in match_answers(answers, golds)]
         else:
             questions = cells(frame[input_question_key]) if input_question_key else []
             judged = self._ask(answers, golds, ["\n".join(cell) for cell in questions] or [None] * len(golds))
-        judged = [each if gold else _Judged("no gold") for each, gold in zip(judged, golds, strict=True)]
+        judged = [each if gold else _RowVerdict("no gold") for each, gold in zip(judged, golds, strict=True)]
         columns: dict[str, list[Any]] = {RESULT: [each.verdict == "yes" for each in judged]}
         if self.support_subquestions:
             columns |= {name: [each[place] for each in judged] for place, name in enumerate(PARTS, 1)}
@@ -123,9 +123,11 @@ class BenchDatasetEvaluator(_Own or object):  # type: ignore[misc]
         self._write_statistics(judged, str(getattr(storage, "file_name_prefix", "")))
         return [*keys, RESULT]
 
-    def _ask(self, answers: list[str | None], golds: list[list[str]], questions: Sequence[str | None]) -> list[_Judged]:
+    def _ask(
+        self, answers: list[str | None], golds: list[list[str]], questions: Sequence[str | None]
+    ) -> list[_RowVerdict]:
         """The verdict on each row that has a gold answer and, without sub-questions, an answer; the rest is wrong."""
-        judged = [_Judged("no")] * len(golds)
+        judged = [_RowVerdict("no")] * len(golds)
         rows = [row for row, gold in enumerate(golds) if gold and (answers[row] or self.support_subquestions)]
         prompts = [self._prompt(answers[row] or "", golds[row], questions[row]) for row in rows]
         replies = list(self.llm_serving.generate_from_input(prompts, self.system_prompt) or []) if rows else []
@@ -133,16 +135,16 @@ class BenchDatasetEvaluator(_Own or object):  # type: ignore[misc]
             raise DataError(f"{len(rows)} replies are expected, one for each prompt; the model returned {len(replies)}")
         for row, reply in zip(rows, replies or [None] * len(rows), strict=True):
             if self.support_subquestions:
-                judged[row] = _Judged(*parse_parts(reply), None if reply is None else str(reply))
+                judged[row] = _RowVerdict(*parse_parts(reply), None if reply is None else str(reply))
             else:
-                judged[row] = _Judged(parse_verdict(reply))
+                judged[row] = _RowVerdict(parse_verdict(reply))
         return judged
 
     def _prompt(self, answer: str, gold: list[str], question: str | None) -> Any:
         texts = {"answer": answer, "reference_answer": " or ".join(gold)}
         return self.prompt_template.build_prompt(**texts if question is None else {"question": question, **texts})
 
-    def _write_statistics(self, judged: Sequence[_Judged], prefix: str) -> None:
+    def _write_statistics(self, judged: Sequence[_RowVerdict], prefix: str) -> None:
         counts = Counter(each.verdict for each in judged)
         total, matched = counts.total(), counts["yes"]
         valid, known = total - counts["empty"], total - counts["no gold"]

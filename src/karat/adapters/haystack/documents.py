@@ -21,7 +21,7 @@ from karat.core.metric.metric import Metric
 from karat.metrics import average_precision, hit_rate, ndcg, recall, reciprocal_rank
 
 
-class _Ranked(Detailed):
+class _RankingEvaluator(Detailed):
     """A metric of rankings in a component of Haystack's, and the field by which documents are compared.
 
     `first_match_only`: documents after the first relevant one do not change the score, so they are not read.
@@ -83,7 +83,7 @@ class _Ranked(Detailed):
 
 
 @component
-class DocumentMAPEvaluator(_Ranked, evaluators.DocumentMAPEvaluator):
+class DocumentMAPEvaluator(_RankingEvaluator, evaluators.DocumentMAPEvaluator):
     """Mean average precision: the mean precision at the ranks of the relevant documents.
 
     >>> from haystack import Document
@@ -99,7 +99,7 @@ class DocumentMAPEvaluator(_Ranked, evaluators.DocumentMAPEvaluator):
 
 
 @component
-class DocumentMRREvaluator(_Ranked, evaluators.DocumentMRREvaluator):
+class DocumentMRREvaluator(_RankingEvaluator, evaluators.DocumentMRREvaluator):
     """Mean reciprocal rank: one over the rank of the first relevant document.
 
     >>> from haystack import Document
@@ -115,7 +115,7 @@ class DocumentMRREvaluator(_Ranked, evaluators.DocumentMRREvaluator):
 
 
 @component
-class DocumentRecallEvaluator(_Ranked, evaluators.DocumentRecallEvaluator):
+class DocumentRecallEvaluator(_RankingEvaluator, evaluators.DocumentRecallEvaluator):
     """Whether a relevant document was retrieved, or with `mode="multi_hit"` the share of the relevant ones that was.
 
     >>> from haystack import Document
@@ -141,14 +141,14 @@ class DocumentRecallEvaluator(_Ranked, evaluators.DocumentRecallEvaluator):
         """Like the other evaluators; a `ValueError` for an unknown `mode`."""
         single = RecallMode.from_str(str(mode)) is RecallMode.SINGLE_HIT
         self.metric, self.first_match_only = hit_rate if single else recall, single
-        _Ranked.__init__(
+        _RankingEvaluator.__init__(
             self, document_comparison_field, k=k, details=details
         )  # no super(): `component` replaces the class
         self.mode = RecallMode.from_str(str(mode))
 
 
 @component
-class DocumentNDCGEvaluator(_Ranked, evaluators.DocumentNDCGEvaluator):
+class DocumentNDCGEvaluator(_RankingEvaluator, evaluators.DocumentNDCGEvaluator):
     """Normalised discounted cumulative gain; the gain of a ground truth document is its score, or 1 without a score.
 
     A score below 0 counts as 0.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
 
 
-class _Finder:
+class _PandasFinder:
     """A finder of modules; the class for them, in `importlib.abc`, takes long to import."""
 
     def find_spec(self, name: str, _path: Sequence[str] | None, _target: Any = None) -> None:
@@ -28,7 +28,7 @@ def hide_pandas(metrics: Iterable[Metric]) -> None:
         return
     import pyarrow as pa  # noqa: PLC0415  (heavy)
 
-    finder = _Finder()
+    finder = _PandasFinder()
     sys.meta_path.insert(0, finder)
     try:
         pa.array([0.0])

@@ -50,7 +50,7 @@ def show_progress(action: str, unit: str, stream: IO[str]) -> Iterator[Callable[
     figures = _Figures(unit)
     console = Console(file=stream)
     room = min(console.width - FIGURES, 30)
-    columns = TextColumn(action), *([BarColumn(room)] if room >= 10 else []), _Line(figures)
+    columns = TextColumn(action), *([BarColumn(room)] if room >= 10 else []), _FiguresColumn(figures)
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(action, total=None)
 
@@ -135,7 +135,7 @@ class _Figures:
         return [each.totals for each in [*([] if models is None else [models.governor]), *watched]]
 
 
-class _Line(ProgressColumn):
+class _FiguresColumn(ProgressColumn):
     """The figures beside the bar."""
 
     def __init__(self, figures: _Figures) -> None:

@@ -72,7 +72,9 @@ def math_match(
     [1.0, 1.0, 1.0, 0.0, 1.0]
     """
     rounding = Rounding(places, relative)
-    comparison = _Comparison(Equivalence(_leave_open, rounding, ranges=ranges), notation, stated=strict == "answer")
+    comparison = _FormulaComparison(
+        Equivalence(_leave_open, rounding, ranges=ranges), notation, stated=strict == "answer"
+    )
     verdicts: list[MathVerdict] = [
         _match_strictly(*pair) if strict is True else comparison.match(*pair)
         for pair in zip(prediction.to_pylist(), reference.to_pylist(), strict=True)
@@ -92,7 +94,7 @@ def _leave_open(_a: Node, _b: Node) -> bool:
     raise Undecided
 
 
-class _Comparison:
+class _FormulaComparison:
     """The settings of a comparison of two texts."""
 
     def __init__(self, equivalence: Equivalence, notation: Notation, *, stated: bool) -> None:

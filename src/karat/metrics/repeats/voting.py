@@ -76,7 +76,7 @@ def majority(samples: Samples, *, k: OptionalCount = None, at: float | None = No
     answers = score_answers(samples, binary=at is None, same=same if samples.metric.judge is None else None)
     if current_context().rehearses:  # all comparisons are counted, or written, before an answer is judged
         answers = answers.pretend_scored(np.asarray(samples.columns["prediction"].flatten().is_valid()))
-    votes = _Votes.of(samples, answers, at, texts, same)
+    votes = _EqualAnswers.of(samples, answers, at, texts, same)
     totals, weights = np.bincount(votes.same.numbers, answers.scores, len(votes.same.rows)), votes.same.weights
     if (groups := votes.find_groups()) is not None:  # which stand at the first text of each; elsewhere the weight is 0
         totals = np.bincount(groups, totals, len(groups))
@@ -100,7 +100,7 @@ def _extract(samples: Inner) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class _Votes:
+class _EqualAnswers:
     """The scored answers, and which of them a metric says are equal: `same` are those with the same text."""
 
     metric: Configured
@@ -111,7 +111,9 @@ class _Votes:
     same: Groups
 
     @classmethod
-    def of(cls, samples: Inner, answers: QuestionAnswers, at: float | None, texts: pa.Array, same: Groups) -> _Votes:
+    def of(
+        cls, samples: Inner, answers: QuestionAnswers, at: float | None, texts: pa.Array, same: Groups
+    ) -> _EqualAnswers:
         """From all answers, their texts, and which are the same."""
         if not answers.scored.all():
             texts = texts.filter(from_numpy(answers.scored))

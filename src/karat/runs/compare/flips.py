@@ -32,7 +32,7 @@ class Flip(JsonObject):
 
 
 @dataclass(frozen=True, order=True)
-class _Place:
+class _FlipRank:
     """A row to report: by how much its system loses, where its id is among those sorted, or the id, and its number."""
 
     gain: float
@@ -57,13 +57,13 @@ def find_flips(runs: Sequence[Run], shared: Sequence[SharedMetric], rows: Alignm
     return tuple(flips)
 
 
-def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: int) -> Iterator[tuple[int, _Place]]:
+def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: int) -> Iterator[tuple[int, _FlipRank]]:
     """The system and the place of each row to report; rows that lose or gain as much come in the order of their ids."""
     sign = 1 if metric.by_run[0].direction == "maximize" else -1
     streams = [run.read_scores(scored.spec) for run, scored in zip(runs, metric.by_run, strict=True)]
     scores = (np.column_stack(piece) for piece in rows.read(streams))
     keys = rows.read_ids() if rows.in_step else [from_numpy(np.arange(len(rows)))]
-    found = {(system, turn): list[_Place]() for system in range(1, len(runs)) for turn in (sign, -sign)}
+    found = {(system, turn): list[_FlipRank]() for system in range(1, len(runs)) for turn in (sign, -sign)}
     first = 0
     for names, piece in zip_streams([keys, scores]):
         for (system, turn), best in found.items():
@@ -76,7 +76,7 @@ def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: in
             more = zip(
                 gains[at].tolist(), names.take(from_numpy(at)).to_pylist(), numbers, map(tuple, pairs), strict=True
             )
-            best[:] = sorted([*best, *(_Place(*each) for each in more)])[:most]
+            best[:] = sorted([*best, *(_FlipRank(*each) for each in more)])[:most]
         first += len(piece)
     for (system, _), best in found.items():
         yield from ((system, place) for place in best)

@@ -44,7 +44,7 @@ class _Counts:
 
 
 @dataclass(frozen=True)
-class _Calibration:
+class _StoredCalibration:
     """A stored calibration."""
 
     judge: str
@@ -59,7 +59,7 @@ class _Calibration:
 class _Calibrations:
     """The content of a file of calibrations."""
 
-    judges: tuple[_Calibration, ...]
+    judges: tuple[_StoredCalibration, ...]
 
 
 def save_calibrations(path: str | Path, figures: Iterable[tuple[Metric, Mapping[str, Any]]]) -> None:

@@ -124,11 +124,11 @@ def compare_with_people(
     used = both(rater.scores, label)
     alike = bool(used.any()) and why_no_labels(rater.scores, label, categories, raters.given) is None
     figure = "accuracy" if alike else "auroc" if len(np.unique(label[used])) == 2 else "spearman"
-    return _Comparison(raters, rater, raters.beside(rater, alike=alike), figure, inference).describe(scale)
+    return _RaterComparison(raters, rater, raters.beside(rater, alike=alike), figure, inference).describe(scale)
 
 
 @dataclass(frozen=True, eq=False)
-class _Comparison:
+class _RaterComparison:
     raters: Raters
     rater: Rater
     beside: Beside

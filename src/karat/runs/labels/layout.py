@@ -38,7 +38,7 @@ _ONE_OF_SEVERAL = re.compile(rf"(?:{'|'.join(sorted(ANNOTATORS | LABELS))})(?:_?
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _LabelColumns:
     """The columns of a table of labels: one of annotators and one of the labels' scores, where there are such.
 
     Without `on` the labels are columns of scored rows: the columns beside them are not about the labels.
@@ -111,7 +111,7 @@ def _are_numbers(labels: pa.Array) -> bool:
     return True
 
 
-def _find_layout(schema: pa.Schema, on: str | None, chosen: Sequence[str], where: str) -> _Layout:
+def _find_layout(schema: pa.Schema, on: str | None, chosen: Sequence[str], where: str) -> _LabelColumns:
     """Which column holds what; `ColumnError` where that is not known."""
     for column in (*([on] if on else []), *chosen):
         if column not in schema.names:
@@ -125,13 +125,13 @@ def _find_layout(schema: pa.Schema, on: str | None, chosen: Sequence[str], where
     named = {singular(name): name for name in free if singular(name) in LABELS}
     score = named.pop("score") if "label" in named and "score" in named and not chosen else None
     if chosen:
-        return _Layout(on, annotator, tuple(chosen), None)
+        return _LabelColumns(on, annotator, tuple(chosen), None)
     numbered = [name for name in free if _ONE_OF_SEVERAL.fullmatch(singular(name))]
     if len(named) > 1 or (named and numbered):
         raise _several(where, "labels", [*named.values(), *numbered])
     alone = [name for name in free if name != annotator]
     if found := [*named.values()] or numbered or (alone if len(alone) == 1 else []):
-        return _Layout(on, annotator, tuple(found), score)
+        return _LabelColumns(on, annotator, tuple(found), score)
     shown = f"; its columns are {', '.join(schema.names)}"
     raise ColumnError(f"{where}: no column holds labels by its name, such as label or annotator1{shown}. {_REMEDY}")
 

@@ -149,13 +149,13 @@ def align_by(runs: Sequence[Run], columns: Sequence[str], *, common: bool = Fals
 
 
 @dataclass(frozen=True)
-class _Ranked:
+class _SortedIds:
     """The ids of a run as text, in its order, and the row numbers in the order of the ids; both have shape (n,)."""
 
     keys: pa.Array
     order: Array
 
-    def matches(self, first: _Ranked) -> bool:
+    def matches(self, first: _SortedIds) -> bool:
         """Whether the ids are the first run's."""
         if self is first or len(self.keys) != len(first.keys):
             return self is first
@@ -172,7 +172,7 @@ class _Ranked:
         return self.keys.take(from_numpy(self.order))
 
 
-def _match(runs: Sequence[Run], by: str, ranked: Sequence[_Ranked], *, common: bool) -> Alignment:
+def _match(runs: Sequence[Run], by: str, ranked: Sequence[_SortedIds], *, common: bool) -> Alignment:
     """The rows with the same ids; `JoinError` where a run lacks some, unless they share some and these are enough."""
     first, *others = ranked
     for run, other in zip(runs[1:], others, strict=True):
@@ -191,7 +191,7 @@ def _place(first: Array, order: Array) -> Array:
     return there
 
 
-def _rank_all(runs: Sequence[Run], columns: Sequence[str]) -> list[_Ranked]:
+def _rank_all(runs: Sequence[Run], columns: Sequence[str]) -> list[_SortedIds]:
     """The ids of each run; the first run's own object where a run has the same ids in the same order."""
     places = [f"{run.name}: column {column!r}" for run, column in zip(runs, columns, strict=True)]
     parts = list(zip(runs, columns, places, strict=True))
@@ -201,14 +201,14 @@ def _rank_all(runs: Sequence[Run], columns: Sequence[str]) -> list[_Ranked]:
     return [ranked.get(at, ranked[0]) for at in range(len(runs))]
 
 
-def _rank(keys: pa.Array, where: str) -> _Ranked:
+def _rank(keys: pa.Array, where: str) -> _SortedIds:
     """The order of the ids of a run; `JoinError` for null and duplicate ones."""
     if keys.null_count:
         raise JoinError(f"{where} is null or empty in row {pc.index(keys.is_null(), value=True).as_py() + 1}")
     order, twice = sort_texts(lambda: [keys])
     if twice is not None:
         raise _repeated(where, twice, len(keys) - pc.count_distinct(keys).as_py(), len(keys))
-    return _Ranked(keys, order)
+    return _SortedIds(keys, order)
 
 
 def _repeated(where: str, twice: str, repeats: int, rows: int) -> JoinError:
@@ -216,7 +216,7 @@ def _repeated(where: str, twice: str, repeats: int, rows: int) -> JoinError:
     return JoinError(f"{where} has {twice!r} more than once; {repeats} of {rows} rows repeat an earlier one")
 
 
-def _aligned(by: str, first: _Ranked, orders: tuple[Array, ...], left_out: tuple[int, ...] = ()) -> Alignment:
+def _aligned(by: str, first: _SortedIds, orders: tuple[Array, ...], left_out: tuple[int, ...] = ()) -> Alignment:
     return Alignment(by, len(orders[0]), lambda: [first.keys], lambda: orders, left_out)
 
 
@@ -253,7 +253,7 @@ def _align_streams(runs: Sequence[Run], columns: Sequence[str]) -> Alignment | N
     return Alignment(columns[0], len(hashes), read_first, sort, in_step=True, hashes=hashes)
 
 
-def _intersect(by: str, ranked: Sequence[_Ranked]) -> Alignment:
+def _intersect(by: str, ranked: Sequence[_SortedIds]) -> Alignment:
     """The rows that all runs have."""
     ids = ranked[0].ids
     for each in ranked[1:]:

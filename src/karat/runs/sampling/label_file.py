@@ -24,7 +24,7 @@ from karat.runs.store.run import Run
 
 
 @dataclass(frozen=True)
-class _Line:
+class _LabelLine:
     """One line of the file: a row of a system, with a label or without."""
 
     system: int
@@ -42,7 +42,9 @@ def tabulate(systems: Matched, drawn: Array, chances: Array, show: Sequence[str]
     lines = list(_earlier_lines(systems))
     several, there = len(systems.runs) > 1, {(line.row, line.system) for line in lines}
     rows = [*(np.flatnonzero(find_drawn(systems)).tolist() if several else ()), *drawn.tolist()]
-    blank = (_Line(system, row) for row in rows for system in range(len(systems.runs)) if (row, system) not in there)
+    blank = (
+        _LabelLine(system, row) for row in rows for system in range(len(systems.runs)) if (row, system) not in there
+    )
     lines += blank
     columns = {"label": pa.array([line.label for line in lines], pa.string())}
     if several:
@@ -65,17 +67,17 @@ def write_labels(table: pa.Table, output: str | Path, systems: Matched, human: A
     write(table.to_batches(), table.schema, output)
 
 
-def _earlier_lines(systems: Matched) -> Iterator[_Line]:
+def _earlier_lines(systems: Matched) -> Iterator[_LabelLine]:
     for system, each in enumerate(systems.labelled):
         labels = each.labels
         names = {score: name for name, score in labels.choices.items()}
         for at, person in np.argwhere(~np.isnan(labels.scores)).tolist():
             score = float(labels.scores[at, person])
             who = labels.annotators[person] if len(labels.annotators) > 1 else None
-            yield _Line(system, int(each.at[at]), names.get(score, str(score).removesuffix(".0")), who)
+            yield _LabelLine(system, int(each.at[at]), names.get(score, str(score).removesuffix(".0")), who)
 
 
-def _read_shown(systems: Matched, lines: list[_Line], show: Sequence[str]) -> pa.Table:
+def _read_shown(systems: Matched, lines: list[_LabelLine], show: Sequence[str]) -> pa.Table:
     """The id of each line, and the columns that a person needs to see, titled as in the first run."""
     rows = systems.rows
     found = [_find_shown(run, key, show) for run, key in zip(systems.runs, rows.columns, strict=True)]

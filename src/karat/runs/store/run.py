@@ -47,7 +47,7 @@ from karat.runs.store.folders import (
 from karat.runs.store.lock import is_locked
 from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest
 from karat.runs.store.parts import PartsFolder
-from karat.runs.store.values import read_values
+from karat.runs.store.values import read_stored_values
 
 State: TypeAlias = Literal["finished", "running", "stopped", "capped"]
 
@@ -250,7 +250,7 @@ def open_run(name: str | Path) -> Run:
     """
     if (path := find_run(name)) is not None:
         manifest = replace(read_manifest(path), name=Path(path).absolute().name)  # it may be a link, a copy, or renamed
-        return Run(path, manifest, read_values(join_path(path, VALUES), manifest.files.get(VALUES)))
+        return Run(path, manifest, read_stored_values(join_path(path, VALUES), manifest.files.get(VALUES)))
     folder = find_run(name, unfinished=True)
     if folder is None or not (run := open_unfinished(folder)).manifest.n:
         raise DataError(explain_missing(str(name)))

@@ -97,7 +97,7 @@ class StoredValues(JsonObject):
     printed: ClassVar = Printed(sparse=("clusters", "joined", "human"))
 
 
-def read_values(path: str | Path, written: FileSum | None) -> dict[str, Any]:
+def read_stored_values(path: str | Path, written: FileSum | None) -> dict[str, Any]:
     """The values in a file with this checksum, if it is known; `DataError` where they are damaged."""
     values: dict[str, Any] = parse_json(read_checked(path, written), path)
     _name_unscored(values)

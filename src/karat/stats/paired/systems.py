@@ -54,7 +54,7 @@ class Systems:
         self.n = self.scored = 0
         self.missing = np.zeros(systems, np.int64)
         self.scale, self.clustered, self._inference = scale, clustered, inference
-        self._kept: _Sums | _Rows = (_Sums if kept_by(scale.finish) == "sums" else _Rows)(
+        self._kept: _Sums | _OrderedRows = (_Sums if kept_by(scale.finish) == "sums" else _OrderedRows)(
             systems, width, scale.finish, clustered=clustered, seed=inference.seed
         )
         self._right = np.zeros((systems, systems))  # rows that both systems of a pair have right
@@ -186,7 +186,7 @@ class _Sums:
         return values
 
 
-class _Rows:
+class _OrderedRows:
     """Statistics of values that rest on the order of the rows, all of which are kept."""
 
     def __init__(self, systems: int, width: int, finish: Any, *, clustered: bool, seed: int) -> None:

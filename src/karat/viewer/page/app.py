@@ -18,7 +18,7 @@ from starlette.routing import Route
 from karat.core.errors import KaratError
 from karat.viewer.page import figures, listing, people
 from karat.viewer.page.guard import Refused, encode
-from karat.viewer.page.labelling import Labelling, Taken
+from karat.viewer.page.labelling import AlreadyFinished, Labelling
 from karat.viewer.page.query import Impossible, Query, Unknown
 from karat.viewer.page.workspace import Workspace
 
@@ -96,7 +96,7 @@ async def _answer(space: Workspace, answer: PageAnswer, data: Mapping[str, Any])
         return Response(await run_in_threadpool(work), media_type="application/json")
     except Impossible as error:  # 200: a browser reports every other status as an error of the page
         return _reply(200, {"impossible": space.clean(str(error))})
-    except Taken as error:
+    except AlreadyFinished as error:
         return _reply(409, {"error": space.clean(str(error)), **error.answer})
     except KaratError as error:
         return _reply(404 if isinstance(error, Unknown) else 400, {"error": space.clean(str(error))})

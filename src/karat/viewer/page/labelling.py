@@ -15,7 +15,7 @@ from karat.viewer.page.workspace import Workspace
 from karat.viewer.rows.display import WHOLE, show_text
 
 
-class Taken(DataError):
+class AlreadyFinished(DataError):
     """A label for a row that was finished in another window: `answer` has the row to label now."""
 
     def __init__(self, reason: str, answer: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ class Labelling:
                 else:
                     session.skip(at, note, replace=query.replace)
             except FinishedRow as problem:
-                raise Taken(str(problem), self._show(space, query, None)) from None
+                raise AlreadyFinished(str(problem), self._show(space, query, None)) from None
             return self._show(space, query, None)
 
     def _show(self, space: Workspace, query: Query, place: int | None) -> dict[str, Any]:

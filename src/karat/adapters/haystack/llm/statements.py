@@ -20,7 +20,7 @@ _SCORED = ["statements", "statement_scores"]
 _RELEVANT = "relevant_statements"
 
 
-class _Statements(Concurrent):
+class _StatementEvaluator(Concurrent):
     """The common part of both: the score of a row follows from its statements, the score of the run is the mean."""
 
     def __init__(
@@ -75,7 +75,7 @@ class _Statements(Concurrent):
 
 
 @component
-class FaithfulnessEvaluator(_Statements, evaluators.FaithfulnessEvaluator):
+class FaithfulnessEvaluator(_StatementEvaluator, evaluators.FaithfulnessEvaluator):
     """The share of an answer's statements that its contexts support, in the judgement of a language model.
 
     The inputs are `questions`, `contexts` (a list of texts for each question) and `predicted_answers`.
@@ -102,7 +102,7 @@ class FaithfulnessEvaluator(_Statements, evaluators.FaithfulnessEvaluator):
 
 
 @component
-class ContextRelevanceEvaluator(_Statements, evaluators.ContextRelevanceEvaluator):
+class ContextRelevanceEvaluator(_StatementEvaluator, evaluators.ContextRelevanceEvaluator):
     """Whether contexts help to answer the question, in the judgement of a language model.
 
     The inputs are `questions` and `contexts`, a list of texts for each question. The model lists the

@@ -11,13 +11,13 @@ from importlib import import_module
 from typing import Any, Self, TypeAlias
 
 from karat.adapters.phoenix.frame.columnwise import FrameColumns, NewColumns, Scored, fill_by_column, score_by_column
-from karat.adapters.phoenix.frame.rowwise import Procedure, Row, fill_by_row, gather_rows, run_rows
+from karat.adapters.phoenix.frame.rowwise import EvaluatedRow, Procedure, fill_by_row, gather_rows, run_rows
 from karat.core.errors import ColumnError, KaratError, SpecError
 from karat.core.lazy import import_extra
 from karat.core.progress import report_progress_to
 from karat.models.governor.retry import RetryPolicy
 
-Outcome: TypeAlias = Scored | list[Row | None]
+Outcome: TypeAlias = Scored | list[EvaluatedRow | None]
 """The scores of an evaluator: by columns, or one row at a time (None: the row did not run)."""
 RETRIES = 3
 
@@ -61,7 +61,7 @@ def evaluate_dataframe(
     >>> [score["score"] for score in scored["exact_match_score"]]
     [1.0, 0.0]
     """
-    with _Task(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
+    with _FrameEvaluation(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
         procedure = _procedure(exit_on_error, max_retries, None, task.advance)
         for evaluator in task.evaluators:
             scored = task.by_column(evaluator)
@@ -84,7 +84,7 @@ async def async_evaluate_dataframe(
 
     Sync evaluators, and evaluators that score columns, run in threads, so they must be thread-safe.
     """
-    with _Task(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
+    with _FrameEvaluation(dataframe, evaluators, tqdm_bar_format, hide_tqdm_bar) as task:
         procedure = _procedure(exit_on_error, max_retries, concurrency, task.advance)
         for evaluator in task.evaluators:
             scored = await asyncio.to_thread(task.by_column, evaluator)
@@ -104,7 +104,7 @@ def _procedure(
     return Procedure(RetryPolicy(retries + 1), concurrency, bool(exit_on_error), advance)
 
 
-class _Task:
+class _FrameEvaluation:
     """The evaluation of a frame: what is to be done, and what the evaluators have returned so far."""
 
     def __init__(self, frame: Any, evaluators: Iterable[Any], bar_format: str | None, hide_bar: bool) -> None:

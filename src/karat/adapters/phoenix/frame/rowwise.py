@@ -36,7 +36,7 @@ class Procedure(NamedTuple):
     advance: Callable[[int], None]
 
 
-class Row(NamedTuple):
+class EvaluatedRow(NamedTuple):
     """The evaluation of one record: its scores (None if it failed), the errors of all attempts, and the seconds."""
 
     scores: Sequence[Any] | None
@@ -44,7 +44,9 @@ class Row(NamedTuple):
     seconds: float
 
 
-def run_rows(evaluator: Evaluator, records: Sequence[dict[str, Any]], procedure: Procedure) -> list[Row | None]:
+def run_rows(
+    evaluator: Evaluator, records: Sequence[dict[str, Any]], procedure: Procedure
+) -> list[EvaluatedRow | None]:
     """The row of each record; None for records that were not evaluated because the evaluation was stopped.
 
     Records for which a model is asked are evaluated concurrently, in karat's event loop; so are the records of an
@@ -53,7 +55,7 @@ def run_rows(evaluator: Evaluator, records: Sequence[dict[str, Any]], procedure:
     governed = govern(evaluator)
     if governed or (evaluator.kind == "llm" and _is_async(evaluator)):
         return _run_concurrently(governed or evaluator, records, procedure)
-    rows: list[Row | None] = [None] * len(records)
+    rows: list[EvaluatedRow | None] = [None] * len(records)
     for number, record in enumerate(records):
         row = rows[number] = _attempt(evaluator, record, procedure.retries)
         if row.scores is None and isinstance(row.errors[-1], NotImplementedError) and _is_async(evaluator):
@@ -66,7 +68,7 @@ def run_rows(evaluator: Evaluator, records: Sequence[dict[str, Any]], procedure:
 
 async def gather_rows(
     evaluator: Evaluator, records: Sequence[dict[str, Any]], procedure: Procedure
-) -> list[Row | None]:
+) -> list[EvaluatedRow | None]:
     """The same, awaited; where no governor is needed, in the running event loop."""
     if governed := govern(evaluator):
         return await await_coroutine(_gather(governed, records, procedure, TaskGroup()))
@@ -80,15 +82,15 @@ def _is_async(evaluator: Evaluator) -> bool:
 
 def _run_concurrently(
     evaluator: Evaluator, records: Sequence[dict[str, Any]], procedure: Procedure
-) -> list[Row | None]:
+) -> list[EvaluatedRow | None]:
     group = TaskGroup()
     return run_coroutine(_gather(evaluator, records, procedure, group), drain=group.drain)
 
 
 async def _gather(
     evaluator: Any, records: Sequence[dict[str, Any]], procedure: Procedure, group: TaskGroup
-) -> list[Row | None]:
-    rows: list[Row | None] = [None] * len(records)
+) -> list[EvaluatedRow | None]:
+    rows: list[EvaluatedRow | None] = [None] * len(records)
     governor = getattr(getattr(evaluator, "llm", None), "governor", None)
     concurrency = procedure.concurrency or (governor.limits.most if governor else CONCURRENCY)
 
@@ -105,7 +107,7 @@ async def _gather(
     return rows
 
 
-def _attempt(evaluator: Evaluator, record: dict[str, Any], policy: RetryPolicy) -> Row:
+def _attempt(evaluator: Evaluator, record: dict[str, Any], policy: RetryPolicy) -> EvaluatedRow:
     start, errors = time.perf_counter(), list[Exception]()
 
     def attempt() -> list[Score] | Fault:
@@ -118,7 +120,7 @@ def _attempt(evaluator: Evaluator, record: dict[str, Any], policy: RetryPolicy) 
     return _row(retry_blocking(attempt, policy), errors, start)
 
 
-async def _attempt_async(evaluator: Evaluator, record: dict[str, Any], policy: RetryPolicy) -> Row:
+async def _attempt_async(evaluator: Evaluator, record: dict[str, Any], policy: RetryPolicy) -> EvaluatedRow:
     start, errors = time.perf_counter(), list[Exception]()
 
     async def attempt() -> list[Score] | Fault:
@@ -148,11 +150,11 @@ def _check(evaluator: Evaluator, scores: Any) -> list[Score]:
     return scores
 
 
-def _row(outcome: list[Score] | Fault, errors: Sequence[Exception], start: float) -> Row:
-    return Row(None if isinstance(outcome, Fault) else outcome, errors, time.perf_counter() - start)
+def _row(outcome: list[Score] | Fault, errors: Sequence[Exception], start: float) -> EvaluatedRow:
+    return EvaluatedRow(None if isinstance(outcome, Fault) else outcome, errors, time.perf_counter() - start)
 
 
-def fill_by_row(evaluator: Any, rows: Sequence[Row | None], taken: Collection[str]) -> NewColumns:
+def fill_by_row(evaluator: Any, rows: Sequence[EvaluatedRow | None], taken: Collection[str]) -> NewColumns:
     """The columns that the rows add to a frame; `taken` are names of columns that its scores must not have."""
     all_details: NDArray[Any] = np.empty(len(rows), object)
     scores: dict[str, NDArray[Any]] = {}
@@ -175,7 +177,7 @@ def fill_by_row(evaluator: Any, rows: Sequence[Row | None], taken: Collection[st
     return NewColumns(all_details, scores, failed, first)
 
 
-def _check_names(row: Row, evaluator: Any, taken: Collection[str]) -> Row:
+def _check_names(row: EvaluatedRow, evaluator: Any, taken: Collection[str]) -> EvaluatedRow:
     """The row; if a score cannot have a column of its own, a failed one."""
     names = [score.name for score in row.scores or ()]
     for name in names:
@@ -187,5 +189,5 @@ def _check_names(row: Row, evaluator: Any, taken: Collection[str]) -> Row:
             problem = f"{evaluator.name} gave a score {name!r}, but the column '{name}_score' already exists"
         else:
             continue
-        return Row(None, [*row.errors, DataError(problem)], row.seconds)
+        return EvaluatedRow(None, [*row.errors, DataError(problem)], row.seconds)
     return row
