@@ -11,7 +11,7 @@ from karat.runs.table.table import spell_p, spell_value
 from karat.stats.aggregate import points
 
 
-def describe_metric(metric: ScoredMetric) -> dict[str, Any]:
+def answer_metric(metric: ScoredMetric) -> dict[str, Any]:
     """What the page must know of a metric to show its values."""
     return {"spec": metric.spec, "direction": metric.direction, "low": metric.low, "high": metric.high,
             "scale": points(metric.scale.bounds)}  # fmt: skip

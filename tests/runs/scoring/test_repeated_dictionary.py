@@ -14,7 +14,7 @@ from karat.runs.store.run import open_run
 from karat.viewer.rows.display import show_rows
 from karat.viewer.rows.facets import count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order
-from karat.viewer.rows.filters import filter_rows, sort_rows
+from karat.viewer.rows.filters import keep_rows, sort_rows
 from karat.viewer.rows.table import match_rows
 
 METRICS = ["exact_match", "token_f1", "label_f(labels=['a','b','c'])", "bleu", "cer"]
@@ -86,7 +86,7 @@ def test_runs_are_shown_counted_and_compared(both):
         table = match_rows([open_run(name)])
         counted = count_facets(table, keep_others(table, []), list_facets(table))
         ordered = sort_rows(table, Order(Field("column", "topic"))).tolist()
-        kept = filter_rows(table, [Condition(Field("column", "topic"), "in", ("a",))]).tolist()
+        kept = keep_rows(table, [Condition(Field("column", "topic"), "in", ("a",))]).tolist()
         found = count_matched_rows([open_run(name)], "exact_match").as_dict()
         shown.append([table.facets, counted, ordered, kept, show_rows(table, np.arange(14)), found])
     assert json.dumps(shown[0], default=str).replace("one", "plain") == json.dumps(shown[1], default=str)

@@ -21,7 +21,7 @@ from karat.viewer.rows.columns import find_facets
 from karat.viewer.rows.display import show_rows
 from karat.viewer.rows.facets import count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order
-from karat.viewer.rows.filters import filter_rows, sort_rows
+from karat.viewer.rows.filters import keep_rows, sort_rows
 from karat.viewer.rows.table import match_rows
 
 N, GROUP = 90, 20
@@ -78,7 +78,7 @@ def check_page():
     chosen = np.random.default_rng(2).permutation(N)
     assert show_rows(one, chosen) == show_rows(parts, chosen)
     found = [Condition(Field("text"), "contains", ("straße",)), Condition(Field("column", "topic"), "in", ("art",))]
-    kept = [filter_rows(table, found) for table in (one, parts)]
+    kept = [keep_rows(table, found) for table in (one, parts)]
     assert 0 < kept[0].sum() < N
     np.testing.assert_array_equal(*kept)
     counted = [count_facets(table, keep_others(table, found), list_facets(table)) for table in (one, parts)]

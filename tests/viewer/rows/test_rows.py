@@ -14,10 +14,10 @@ from karat.core.errors import DataError, JoinError, KaratError, SpecError
 from karat.models.testing.fake import FakeModel
 from karat.runs.store.run import open_run
 from karat.viewer.rows.columns import RunColumns
-from karat.viewer.rows.display import show_rows, show_text
+from karat.viewer.rows.display import mark_text, show_rows
 from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order, read_field, read_filter, read_order
-from karat.viewer.rows.filters import filter_rows, sort_rows
+from karat.viewer.rows.filters import keep_rows, sort_rows
 from karat.viewer.rows.score_curves import draw_curves
 from karat.viewer.rows.table import match_rows
 
@@ -79,7 +79,7 @@ def test_scores_are_drawn_by_lengths_by_columns_and_by_other_scores(table, rows)
 
 
 def kept(table, *conditions):
-    mask = filter_rows(table, conditions)
+    mask = keep_rows(table, conditions)
     return list(range(table.n)) if mask is None else np.flatnonzero(mask).tolist()
 
 
@@ -158,7 +158,7 @@ def test_rows_are_sorted_with_those_without_a_value_last(table, rows, field, key
     there = sorted((value for value in found if value is not None), reverse=descending)
     assert found == [*there, *[None] * (N - len(there))]
     art = [Condition(TOPIC, "in", ("art",))]
-    assert sorted(sort_rows(table, Order(field, descending), art)) == np.flatnonzero(filter_rows(table, art)).tolist()
+    assert sorted(sort_rows(table, Order(field, descending), art)) == np.flatnonzero(keep_rows(table, art)).tolist()
 
 
 def test_a_facet_counts_under_the_conditions_on_other_fields(table, rows):
@@ -248,9 +248,9 @@ def test_only_the_files_of_the_runs_can_be_read(table, tmp_path):
 
 
 def test_texts_are_cut_and_hostile_ones_stay_text():
-    shown = show_text("</script>\u202e" + "x" * 1000, ["gold"])
+    shown = mark_text("</script>\u202e" + "x" * 1000, ["gold"])
     assert (shown["length"], shown["cut"], sum(len(piece) for piece, _ in shown["pieces"])) == (1010, True, 600)
-    assert json.loads(json.dumps(show_text("\ud800 a", ["b"])))["length"] == 3
+    assert json.loads(json.dumps(mark_text("\ud800 a", ["b"])))["length"] == 3
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ CONDITION = st.builds(dict, field=SCORES, op=st.sampled_from(["between", "in", "
 @given(JSON | st.lists(CONDITION))
 def test_whatever_a_filter_holds_nothing_but_a_refusal_is_raised(table, data):
     with suppress(KaratError):
-        filter_rows(table, read_filter(data))
+        keep_rows(table, read_filter(data))
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_whatever_a_filter_holds_nothing_but_a_refusal_is_raised(table, data):
 )
 def test_a_condition_that_does_not_fit_the_runs_is_refused(table, condition, message):
     with pytest.raises(SpecError, match=message):
-        filter_rows(table, [condition])
+        keep_rows(table, [condition])
 
 
 def test_columns_of_a_run_are_told_apart(table):

@@ -17,7 +17,7 @@ from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
 from karat.core.errors import ColumnError, DataError
 from karat.models.governor.faults import Fault, classify
 from karat.models.governor.retry import RetryPolicy, retry_blocking
-from karat.runs.compare.scored_rows import ScoredRow, read_rows
+from karat.runs.compare.scored_rows import ScoredRow, read_scored_rows
 from karat.runs.match.systems import System, open_system
 
 _TRACES = (*TRACE_IDS, "traceId")
@@ -49,7 +49,7 @@ def send_scores(system: System, *, trace: str | None = None, host: str | None = 
     columns = [trace] if span is None else [trace, span]
     scores = [
         score
-        for row in read_rows(run, columns)
+        for row in read_scored_rows(run, columns)
         if row.columns[trace]
         for score in _scores(row, row.columns[trace], span and row.columns[span], signatures)
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from karat.core.errors import DataError, MissingExtra
 from karat.runs.compare.run_values import value_of
-from karat.runs.compare.scored_rows import ScoredRow, read_rows
+from karat.runs.compare.scored_rows import ScoredRow, read_scored_rows
 from karat.runs.match.systems import System, open_system
 
 TABLE = "karat_rows.json"
@@ -47,7 +47,7 @@ def log_run(system: System, *, experiment: str | None = None) -> str:
             mlflow.log_metrics({name + part: each for part, each in found.items() if each is not None})
         mlflow.log_dict(json.loads(json.dumps(asdict(manifest), default=str)), "karat/manifest.json")
         mlflow.log_dict(json.loads(json.dumps(dict(run.values), default=str)), "karat/values.json")
-        mlflow.log_table(_table([*read_rows(run)], run.specs), TABLE)
+        mlflow.log_table(_table([*read_scored_rows(run)], run.specs), TABLE)
         return str(logged.info.run_id)
 
 

@@ -14,7 +14,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_s
 from karat.core.columns.ids import SPAN_IDS, TRACE_IDS
 from karat.core.errors import ColumnError, DataError
 from karat.core.telemetry import RESULT, result_attributes, show
-from karat.runs.compare.scored_rows import ScoredRow, read_rows
+from karat.runs.compare.scored_rows import ScoredRow, read_scored_rows
 from karat.runs.match.systems import System, open_system
 
 RESPONSE_IDS = ("gen_ai.response.id", "attributes.gen_ai.response.id", "response_id")
@@ -39,7 +39,7 @@ def send_results(system: System, *, endpoint: str | None = None, provider: Logge
         provider = LoggerProvider()
         provider.add_log_record_processor(BatchLogRecordProcessor(exporter, max_queue_size=_QUEUE))
     logger, sent = provider.get_logger("karat"), 0
-    for row in read_rows(run, [name for name in names.values() if name is not None]):
+    for row in read_scored_rows(run, [name for name in names.values() if name is not None]):
         ids = {key: name and row.columns[name] for key, name in names.items()}
         context = _span(row.id, ids["trace"], ids["span"])
         for spec in run.specs:

@@ -147,13 +147,13 @@ def _write_script(
     systems: list[list[Scorable]], questions: list[DataFile], without: list[tuple[DataFile, list[str]]]
 ) -> str:
     names = iter(_name_runs([files[0].data for group in systems for files in _by_file(group)]))
-    from karat.runs.scoring.wide import name_run, name_systems  # noqa: PLC0415  (heavy)
+    from karat.runs.scoring.wide import name_columns, name_run  # noqa: PLC0415  (heavy)
 
     parts = [_HEAD.format(script=SCRIPT)]
     for group in systems:
         runs, lines = list[str](), list[str]()
         for several in _by_file(group):
-            name, own = next(names), name_systems([each.column for each in several if each.column])
+            name, own = next(names), name_columns([each.column for each in several if each.column])
             runs += [f'"{name_run(f"{name}-$now", each)}"' for each in own] or [f'"{name}-$now"']
             lines += [f"# {each.data.path}: {_describe(each)}" for each in several]
             lines.append(f'{_score(*several)} --run "{name}-$now"')

@@ -115,7 +115,7 @@ class Compared(JsonObject):
             Column("test", detail=True),
             Column("effect", detail=True),
         )
-        rows = (row for each in findings for row in list_rows(each, several=several, percent=percent, apart=apart))
+        rows = (row for each in findings for row in table_rows(each, several=several, percent=percent, apart=apart))
         notes = (
             f"{self.n} rows, compared row by row{'; values from 0 to 1 in per cent' if percent else ''}.",
             f"Bold: better, p ≤ {level} after Holm's correction for {self.family} tests.",
@@ -238,7 +238,7 @@ class Compared(JsonObject):
         return "\n".join([f"<karat.Compared of {', '.join(self.systems)} on {self.n} rows", *lines]) + ">"
 
 
-def list_rows(finding: Finding, *, several: bool, percent: bool, apart: bool = False) -> Iterator[Row]:
+def table_rows(finding: Finding, *, several: bool, percent: bool, apart: bool = False) -> Iterator[Row]:
     """The row of a finding, and one of the difference corrected by people; `several`: it names the system."""
     found, factor, part = finding.comparison, finding.scale if percent else 1.0, finding.slice is not None and not apart
     system = (finding.system,) if several else ()

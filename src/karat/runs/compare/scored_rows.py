@@ -66,7 +66,7 @@ def find_rows(
     return list(_describe(run, chosen.tolist(), columns))
 
 
-def read_rows(run: Run, columns: Sequence[str] = ()) -> Iterator[ScoredRow]:
+def read_scored_rows(run: Run, columns: Sequence[str] = ()) -> Iterator[ScoredRow]:
     """All rows of a run in their order; `columns`: others to read. Raises what `find_rows` raises."""
     return _describe(run, range(len(run.scores(run.specs[0]))), columns)
 

@@ -14,7 +14,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.data.json.objects import JsonObject, Printed, to_json
 from karat.runs.compare.scored_rows import name_rows, read_texts
-from karat.runs.judge.figures import Examined, RaterPair, list_rows, list_tables
+from karat.runs.judge.figures import Examined, RaterPair, list_figure_rows, list_tables
 from karat.runs.judge.kept_calibration import save_calibrations
 from karat.runs.judge.people import HumanAgreement
 from karat.runs.judge.raters import Rater, Raters
@@ -98,7 +98,7 @@ class Examination(JsonObject):
         be one.
         """
         first = replace((self.tables() or [Table((), ())])[0], caption=self._title, label=label)
-        rows = list(list_rows(self.pairs, self.judges))
+        rows = list(list_figure_rows(self.pairs, self.judges))
         document = Document(first, self._repr_html_(), self.as_dict(), rows, tuple(self._markdown()))
         document.save(path, plus_minus=plus_minus)
 

@@ -116,7 +116,7 @@ def coefficient_table(pairs: Sequence[RaterPair], interval: str) -> Table:
     return _tabulate(("first", "second", "coefficient"), interval, rows, notes=notes)
 
 
-def list_rows(pairs: Sequence[RaterPair], judges: Sequence[Examined]) -> Iterator[dict[str, Any]]:
+def list_figure_rows(pairs: Sequence[RaterPair], judges: Sequence[Examined]) -> Iterator[dict[str, Any]]:
     """A row for each figure, with its names, for files of rows."""
     for pair in pairs:
         for name, each in pair.figures.items():

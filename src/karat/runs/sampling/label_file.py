@@ -19,7 +19,7 @@ from karat.runs.labels.rows_to_label import BESIDE
 from karat.runs.labels.shown import ROLES, check_columns, check_shown, find_role, run_columns, title_columns
 from karat.runs.labels.systems import SYSTEM
 from karat.runs.match.match import Matched
-from karat.runs.sampling.labelled_systems import find_drawn, name_systems
+from karat.runs.sampling.labelled_systems import find_drawn, spell_names
 from karat.runs.store.run import Run
 
 
@@ -95,7 +95,7 @@ def _read_shown(systems: Matched, lines: list[_LabelLine], show: Sequence[str]) 
         table = pa.concat_tables(parts, promote_options="permissive")
     except pa.ArrowTypeError as error:
         raise ColumnError(
-            f"{name_systems(systems)}: columns of the same type are expected in all systems: {error}"
+            f"{spell_names(systems)}: columns of the same type are expected in all systems: {error}"
         ) from None
     return table.take(pa.array(np.argsort(np.argsort([line.system for line in lines], kind="stable"), kind="stable")))
 

@@ -35,7 +35,7 @@ def label_systems(
     return matched
 
 
-def name_systems(matched: Matched) -> str:
+def spell_names(matched: Matched) -> str:
     """The names of the systems, for messages."""
     return " and ".join(matched.names)
 
@@ -59,7 +59,7 @@ def find_probabilities(matched: Matched) -> Array | None:
     remedy = "labels of all systems from the same rounds are expected"
     if len(known) < len(matched.labelled):
         problem = "some labels have the probability with which their row was drawn, and others do not"
-        raise DataError(f"{name_systems(matched)}: {problem}; {remedy}")
+        raise DataError(f"{spell_names(matched)}: {problem}; {remedy}")
     chances = np.full(len(matched.rows), np.nan)
     for each, own in known:
         there = chances[each.at]

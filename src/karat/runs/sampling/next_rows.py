@@ -23,7 +23,7 @@ from karat.runs.sampling.labelled_systems import (
     find_probabilities,
     judge_systems,
     label_systems,
-    name_systems,
+    spell_names,
 )
 from karat.stats.corrected.allocation import (
     add_rounds,
@@ -116,7 +116,7 @@ def label_next(
     free = ~find_drawn(rows)
     earlier = np.flatnonzero(~free)
     if count > free.sum():
-        raise DataError(f"{name_systems(rows)}: {count} rows to label expected, found {free.sum()} without a label")
+        raise DataError(f"{spell_names(rows)}: {count} rows to label expected, found {free.sum()} without a label")
     strata = None if slices is None else cluster_keys(rows.column(slices)).astype(np.int64)
     expected = _expect(rows, by, strata)
     chances = probabilities_of(expected.error, count, free, most=share_of_round(len(earlier), count, len(free)))

@@ -56,7 +56,7 @@ def score_systems(
             raise SpecError(f"predictions names several systems, and {name} is of one: {kept}")
     chosen = parse_all(metrics)
     source = open_source(data)
-    systems = name_systems(find_systems(source.schema.names, predictions))
+    systems = name_columns(find_systems(source.schema.names, predictions))
     read = {role for metric in chosen for role in metric.definition.columns}
     role = next((role for role in _ANSWERS if role in read), None)
     if role is None:
@@ -107,10 +107,10 @@ def guess_systems(names: Sequence[str]) -> list[str]:
     return max((each for each in found.values() if len(each) > 1), key=len, default=[])
 
 
-def name_systems(columns: Sequence[str]) -> dict[str, str]:
+def name_columns(columns: Sequence[str]) -> dict[str, str]:
     """Each column by the name of its system: its words without those with which all begin, or end.
 
-    >>> name_systems(["answer_gpt4", "answer_fid-kd"])
+    >>> name_columns(["answer_gpt4", "answer_fid-kd"])
     {'gpt4': 'answer_gpt4', 'fid-kd': 'answer_fid-kd'}
     """
     words = [_SEPARATORS.split(column) for column in columns]

@@ -24,7 +24,7 @@ from karat.runs.columns.digest import Digests
 from karat.runs.columns.output import OutputColumns
 from karat.runs.store.files import read_counts, read_rows, read_schema
 from karat.runs.store.parts import Done, PartsFolder
-from karat.runs.store.unfinished import Started, check_columns, describe_columns, start_again
+from karat.runs.store.unfinished import Started, check_schema, describe_columns, start_again
 
 MIN_SECONDS = 1.0  # between two writings
 MIN_SHARE = 0.01  # of the run's time so far, between two writings: even long runs have few
@@ -76,7 +76,7 @@ class Tail:
             self._bytes = sum(rows.nbytes for rows, _ in self._pending)
         for each in self.parts:
             written = read_schema(join_path(self.folder.written, next(iter(each.files))))
-            check_columns(self.started.manifest.name, describe_columns(self._name_items(written)), self.output.schema)
+            check_schema(self.started.manifest.name, describe_columns(self._name_items(written)), self.output.schema)
 
     def read(self, part: Done) -> Iterator[tuple[pa.RecordBatch, Sequence[Rows]]]:
         """The rows of a part that was written before, and the statistics of each metric."""

@@ -149,11 +149,11 @@ def check_unchanged(name: str, *arguments: tuple[Mapping[str, Any], Mapping[str,
 
 
 def describe_columns(schema: pa.Schema) -> dict[str, str]:
-    """The columns of scored rows and their types, for `check_columns`."""
+    """The columns of scored rows and their types, for `check_schema`."""
     return {f"column {each.name!r}": str(each.type) for each in schema}
 
 
-def check_columns(name: str, before: Mapping[str, str], now: pa.Schema) -> None:
+def check_schema(name: str, before: Mapping[str, str], now: pa.Schema) -> None:
     """Raise `DataError` where a continued run would have other columns than those in parts that are written."""
     check_unchanged(name, (before, describe_columns(now)))
 

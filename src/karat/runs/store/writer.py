@@ -26,7 +26,7 @@ from karat.runs.store.manifest import Manifest
 from karat.runs.store.parts import Done, PartsFolder
 from karat.runs.store.run import Run
 from karat.runs.store.tail import Tail
-from karat.runs.store.unfinished import Started, check_columns, describe_columns, open_partial, start_again
+from karat.runs.store.unfinished import Started, check_schema, describe_columns, open_partial, start_again
 
 MOST_PARTS = 1_000_000
 """The most parts of a run: their names have six digits, by which they are ordered."""
@@ -134,6 +134,6 @@ def _list_parts(
         file = changed[0]
         problem = "is gone" if file not in now else "is new" if file not in before else "has changed since"
         raise DataError(f"run {name}: {file} {problem}; resume with the same files, {start_again(name)}")
-    check_columns(name, known["columns"], output.schema)
+    check_schema(name, known["columns"], output.schema)
     files = {hide_secrets(part.file): part for part in parts}
     return [replace(files[file], groups=tuple(groups), **rest) for file, groups, rest in known["parts"]]

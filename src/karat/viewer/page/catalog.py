@@ -12,7 +12,7 @@ from karat.core.errors import KaratError, SpecError
 from karat.runs.store.folders import MANIFEST, VALUES, run_folder, run_names, unfinished_runs
 from karat.runs.store.kept import describe_unfinished
 from karat.runs.store.run import Run, open_run
-from karat.viewer.answers import describe_metric
+from karat.viewer.answers import answer_metric
 from karat.viewer.page.query import Unknown
 
 MOST_RUNS = 8
@@ -60,12 +60,12 @@ def run_id(name: str) -> str:
 
 def display_metrics(run: Run) -> dict[str, dict[str, Any]]:
     """What the page must know of each metric of a run, by spec."""
-    return {metric.spec: describe_metric(metric) for metric in run.manifest.metrics}
+    return {metric.spec: answer_metric(metric) for metric in run.manifest.metrics}
 
 
 def _describe_finished(run: Run) -> dict[str, Any]:
     values = {metric["spec"]: metric for metric in run.values["metrics"]}
-    metrics = [describe_metric(each) | {name: _finite(values[each.spec][name]) for name in _FIGURES}
+    metrics = [answer_metric(each) | {name: _finite(values[each.spec][name]) for name in _FIGURES}
                for each in run.manifest.metrics if each.spec in values]  # fmt: skip
     return _entry(run.name, "finished", created=run.manifest.created, n=run.manifest.n, metrics=metrics)
 
@@ -75,7 +75,7 @@ def _describe_unfinished(name: str) -> dict[str, Any]:
         run = describe_unfinished(name)
     except _DAMAGED as error:
         return _entry(name, "damaged", problem=str(error))
-    metrics = [describe_metric(each) | dict.fromkeys(_FIGURES) for each in run.metrics]
+    metrics = [answer_metric(each) | dict.fromkeys(_FIGURES) for each in run.metrics]
     problem = run.problem or (None if run.state == "running" else _STOPPED)
     models = run.models and {each: run.models.get(each) or 0 for each in _USED}
     return _entry(name, run.state, created=run.created, n=run.n, metrics=metrics, problem=problem, models=models)

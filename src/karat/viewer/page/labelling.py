@@ -12,7 +12,7 @@ from karat.runs.labels.session import FinishedRow, Session
 from karat.viewer.page.label_file import LabelFile
 from karat.viewer.page.query import Query
 from karat.viewer.page.workspace import Workspace
-from karat.viewer.rows.display import WHOLE, show_text
+from karat.viewer.rows.display import WHOLE, mark_text
 
 
 class AlreadyFinished(DataError):
@@ -68,7 +68,7 @@ class Labelling:
         shown = ["--show", "COLUMN"] if file.show else []  # the names of rows and columns may say whose answer it is
         return {
             "at": None if at is None else session.order.index(at),
-            "cells": [{"name": name, "values": [show_text(text, most=WHOLE) for text in _list_texts(name, cell)]}
+            "cells": [{"name": name, "values": [mark_text(text, most=WHOLE) for text in _list_texts(name, cell)]}
                       for name, cell in cells.items()],
             "mark": None if mark is None else {"label": mark.label, "note": mark.note},
             **file.describe(),

@@ -13,7 +13,7 @@ from karat.viewer.page.workspace import Workspace
 from karat.viewer.rows.display import WHOLE, describe_table, show_rows
 from karat.viewer.rows.facets import count_bins, count_facets, keep_others, list_facets
 from karat.viewer.rows.fields import Condition, Field, Order
-from karat.viewer.rows.filters import filter_rows, sort_rows
+from karat.viewer.rows.filters import keep_rows, sort_rows
 from karat.viewer.rows.score_curves import draw_curves
 from karat.viewer.rows.sql import in_command
 from karat.viewer.rows.table import RowTable
@@ -65,7 +65,7 @@ def read_row(space: Workspace, query: Query) -> dict[str, Any]:
 
 
 def _total(table: RowTable, conditions: Sequence[Condition]) -> int:
-    kept = filter_rows(table, conditions)
+    kept = keep_rows(table, conditions)
     return table.n if kept is None else int(np.count_nonzero(kept))
 
 

@@ -27,7 +27,7 @@ from karat.runs.store.run import Run
 from karat.viewer.page.catalog import Catalog
 from karat.viewer.page.label_file import LabelFile
 from karat.viewer.page.query import Query, explained
-from karat.viewer.rows.display import show_text
+from karat.viewer.rows.display import mark_text
 from karat.viewer.rows.recent import Recent
 from karat.viewer.rows.relation import Relation
 from karat.viewer.rows.table import RowTable, match_rows
@@ -58,7 +58,7 @@ class Workspace:
             for metric in run["metrics"]:
                 with suppress(KaratError):
                     parse(metric["spec"])
-        show_text("a", ["b"])
+        mark_text("a", ["b"])
         Relation([]).close()
 
     def table(self, query: Query) -> RowTable:

@@ -20,7 +20,7 @@ from karat.runs.table.table import Table, spell_value
 from karat.runs.table.value_table import MetricValue, value_tables
 from karat.stats.aggregate import points
 from karat.stats.inference import Inference
-from karat.viewer.answers import answer_compared, answer_ranked, describe_best, describe_metric
+from karat.viewer.answers import answer_compared, answer_metric, answer_ranked, describe_best
 from karat.viewer.report.chosen_rows import MetricScores, choose_rows
 from karat.viewer.report.document import Head
 from karat.viewer.report.redaction import Redaction
@@ -173,7 +173,7 @@ class Content:
         remarks = [*notes, *(() if self.compared else (*self.matched.notes, *self._slice_notes))]
         return {
             "values": as_answer(named, [self.redaction.clean(note) for note in remarks]),
-            "display": {each.spec: describe_metric(each) for each in run.manifest.metrics},
+            "display": {each.spec: answer_metric(each) for each in run.manifest.metrics},
             "confidence": self.inference.confidence,
             "command": command if self.compared is None else None,
         }

@@ -26,10 +26,10 @@ _SYSTEMS = re.compile(rb'<meta name="karat-systems" content="([^"]*)"')
 _HEAD = 1 << 16  # bytes in which the names of the systems stand
 
 
-def check_output(path: Path) -> None:
+def check_page_path(path: Path) -> None:
     """Raise `DataError` for a name that is not a page's, and where no file can be written.
 
-    >>> check_output(Path("report.pdf"))
+    >>> check_page_path(Path("report.pdf"))
     Traceback (most recent call last):
     ...
     karat.core.errors.DataError: report.pdf: a report is one HTML page: -o report.html (output="report.html"); a \

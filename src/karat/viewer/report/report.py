@@ -18,7 +18,7 @@ from karat.runs.match.systems import Metrics, System, list_specs, open_systems
 from karat.runs.store.run import Run
 from karat.stats.inference import Inference
 from karat.viewer.report.content import Content
-from karat.viewer.report.document import check_output, make_document, refuse_replacing
+from karat.viewer.report.document import check_page_path, make_document, refuse_replacing
 from karat.viewer.report.redaction import Redaction
 
 
@@ -71,7 +71,7 @@ def report(
     ('<!doctype html>', True)
     """
     path = Path(output)
-    check_output(path)
+    check_page_path(path)
     if not systems or rows < 0:
         raise SpecError(f"expected at least one run and 0 rows or more, found {len(systems)} and {rows}")
     wanted = list_specs(metrics)

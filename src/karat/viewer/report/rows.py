@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from karat.viewer.report.chosen_rows import ChosenRows
-from karat.viewer.rows.display import read_cells, show_rows, show_text
+from karat.viewer.rows.display import mark_text, read_cells, show_rows
 from karat.viewer.rows.fields import Field
 from karat.viewer.rows.filters import field_labels
 from karat.viewer.rows.table import RowTable
@@ -39,7 +39,7 @@ def hold_rows(table: RowTable, choice: ChosenRows, by: str | None, *, numbered: 
         if labels is not None:
             label = labels[row].as_py()
             each["groups"][by] = label and cut_name(label)
-            each["columns"] = {by: [show_text(cut_name("(null)" if label is None else label))]}
+            each["columns"] = {by: [mark_text(cut_name("(null)" if label is None else label))]}
         if len(choice.rows) < table.n:
             each["groups"][SAMPLE] = "yes" if row in choice.sampled else "no"
         if numbered:

@@ -15,7 +15,7 @@ from karat.data.json.texts import list_golds, list_texts
 from karat.runs.experiment.answers import REPETITION, ROW
 from karat.text.normalise import normalizer
 from karat.text.word_diff import mark_words
-from karat.viewer.answers import describe_metric
+from karat.viewer.answers import answer_metric
 from karat.viewer.rows.columns import name_type, own_columns
 from karat.viewer.rows.facets import list_facets
 from karat.viewer.rows.table import RowTable
@@ -28,12 +28,12 @@ _FOLD = normalizer("squad")
 _VERDICT = ("label", "explanation", "statements", "error", "raw")
 
 
-def show_text(text: str, others: Sequence[str] = (), most: int = EXCERPT) -> dict[str, Any]:
+def mark_text(text: str, others: Sequence[str] = (), most: int = EXCERPT) -> dict[str, Any]:
     """A text, cut after `most` characters, in pieces: the words that are in none of the others `differs`.
 
     Beyond 20 000 characters no word is marked. A space between two words that differ differs too.
 
-    >>> show_text("in Rome", ["in Paris"])
+    >>> mark_text("in Rome", ["in Paris"])
     {'pieces': [['in ', 'same'], ['Rome', 'differs']], 'length': 7, 'cut': False}
     """
     shown = text[:most]
@@ -64,7 +64,7 @@ def show_answer(texts: Sequence[str], golds: Sequence[str], most: int) -> list[d
     >>> [shown["pieces"] for shown in show_answer(["It is Paris, of course"], ["Paris"], 600)]
     [[['It is ', 'same'], ['Paris', 'matches'], [', of course', 'same']]]
     """
-    shown = [show_text(text, golds, most) for text in texts]
+    shown = [mark_text(text, golds, most) for text in texts]
     words = [kind for text in shown for piece, kind in text["pieces"] for _ in piece.split()]
     compared = all(min(len(text), most) <= _MOST_MARKED for text in texts)
     if compared and 2 * words.count("differs") > len(words):
@@ -96,7 +96,7 @@ def describe_table(table: RowTable) -> dict[str, Any]:
         "n": table.n,
         "aligned_by": table.key,
         "columns": [_describe_column(table, name) for name in names if name not in hidden],
-        "metrics": [describe_metric(metric.by_run[0]) for metric in table.metrics],
+        "metrics": [answer_metric(metric.by_run[0]) for metric in table.metrics],
         "facets": [field.as_dict() for field in list_facets(table)],
         "notes": list(table.notes),
     }
@@ -130,8 +130,8 @@ def show_rows(
             each["differences"] = _differences(answers[0]["scores"], each["scores"] if at else None)
         texts = {
             "id": name,
-            "question": show_text(question[0], most=most) if question else None,
-            "reference": [show_text(each, most=most) for each in gold],
+            "question": mark_text(question[0], most=most) if question else None,
+            "reference": [mark_text(each, most=most) for each in gold],
             "answers": answers,
         }
         shown.append(texts | (_whole(systems, row, of_row, answers) if whole else {}))
@@ -153,7 +153,7 @@ def _whole(
         other = own[0] if at else own[1] if len(own) > 1 else None
         each |= {
             "name": system.run.name,
-            "against": None if other is None else [show_text(text, other, system.most) for text in own[at]],
+            "against": None if other is None else [mark_text(text, other, system.most) for text in own[at]],
             "judges": [
                 _show_judge(spec, of_system, details, system.most)
                 for spec, details in system.details.items()
@@ -164,11 +164,11 @@ def _whole(
     first = systems[0]
     return {
         "contexts": [
-            [show_text(text, most=each.most) for text in list_texts(_cell(of_system, each.columns.contexts))]
+            [mark_text(text, most=each.most) for text in list_texts(_cell(of_system, each.columns.contexts))]
             for each, of_system in zip(systems, cells, strict=True)
         ],
         "columns": {
-            name: [show_text(text, most=first.most) for text in list_texts(cells[0][name])] for name in first.others
+            name: [mark_text(text, most=first.most) for text in list_texts(cells[0][name])] for name in first.others
         },
     }
 
@@ -221,7 +221,7 @@ class _System:
         numbers = np.sort(numbers[numbers != own])[:_MOST_REPETITIONS]
         names = [REPETITION, prediction, *self.scores]
         return [{"id": str(each[REPETITION]),
-                 "answer": [show_text(text, list_texts(cells[prediction]))
+                 "answer": [mark_text(text, list_texts(cells[prediction]))
                             for text in list_texts(each[prediction])],
                  "scores": [_number(each[name]) for name in self.scores]}
                 for each in self.table.relation.read(self.run, numbers, names)]  # fmt: skip
@@ -280,7 +280,7 @@ def _show_statements(text: str | None, most: int) -> list[dict[str, Any]]:
 
 
 def _show_cell(text: str | None, most: int) -> dict[str, Any] | None:
-    return None if text is None else show_text(text, most=most)
+    return None if text is None else mark_text(text, most=most)
 
 
 def _number(value: Any) -> float | None:

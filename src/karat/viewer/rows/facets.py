@@ -13,7 +13,7 @@ from karat.core.columns.arrow import from_numpy, lists_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.viewer.rows.fields import Condition, Field, FieldParts
-from karat.viewer.rows.filters import field_labels, field_numbers, filter_rows
+from karat.viewer.rows.filters import field_labels, field_numbers, keep_rows
 from karat.viewer.rows.table import RowTable
 
 _MOST = 50  # labels of a facet
@@ -103,7 +103,7 @@ Keep: TypeAlias = Callable[[Field], Array | None]
 
 def keep_others(table: RowTable, conditions: Sequence[Condition]) -> Keep:
     """The rows that fulfil all conditions but those on the field itself, so that another label can be chosen."""
-    return lambda field: filter_rows(table, (each for each in conditions if each.field != field))
+    return lambda field: keep_rows(table, (each for each in conditions if each.field != field))
 
 
 def count_facets(table: RowTable, keep: Keep, fields: Sequence[Field]) -> list[Facet]:

@@ -17,7 +17,7 @@ from karat.viewer.rows.table import OUTCOMES, RowTable
 _AHEAD = 1_000  # rows in an order that are found at once
 
 
-def filter_rows(table: RowTable, conditions: Iterable[Condition]) -> Array | None:
+def keep_rows(table: RowTable, conditions: Iterable[Condition]) -> Array | None:
     """Which rows fulfil all conditions, shape (n,); None where there are no conditions."""
     kept = None
     for condition in conditions:
@@ -33,7 +33,7 @@ def sort_rows(
 
     Rows without a value are last, and rows with equal values in the first run's order, which None stands for.
     """
-    kept = filter_rows(table, conditions)
+    kept = keep_rows(table, conditions)
     if order is None:
         return np.arange(table.n) if kept is None else np.flatnonzero(kept)
     first = table.n if most is None else -(-most // _AHEAD) * _AHEAD
