@@ -20,6 +20,7 @@ PIECES = [
     *"aAiIxéßΣσςİıǅÅK_&<>/:;~^`|=()[]{}!?@\\*'\"‘’“”.,-+−–#%‰$€0159٣½²①ﬁﷺ、。»北のカไ가कｶ़",
     *["a", "an", "the", "THE", "la", "der", "einen", "của", "là", "những", "...", "--", "3.14", "1,000", "..5", "5-"],
     *["inf", "Nan", "in.finity"],
+    *["C++.5", "C++", "++", "C#", "中#", "5‰", "5%", "+$.5", "€.5", "₹", "ไท้", "，", "：", "·", "_", "タワー", "٥"],
     *[
         "&amp;",
         "&quot;",
@@ -106,6 +107,19 @@ def test_slices_nulls_and_dictionaries(apply, name: str, kind: pa.DataType) -> N
     assert apply(pa.array([None, None], kind), name).to_pylist() == [None, None]
     assert apply(pa.array([], kind), name).to_pylist() == []
     apply(column, name).validate(full=True)
+
+
+@pytest.mark.skipif(not columns.COMPILED, reason="no kernel")
+def test_words_of_most_scripts_never_reach_the_definition() -> None:
+    texts = [
+        "l’écrivain né à Αθήνα, 5 ‰ !",
+        "拉羅什富科在哪裡出生？「C++」，100%。",
+        "東京タワーは３３３ｍ。",
+        "हिन्दी में €5",
+        "서울 👍 ไทย",
+    ]
+    found = columns.map_texts(pa.array(texts), "words", lambda text: pytest.fail(f"{text} is delegated"))
+    assert found.to_pylist() == [" ".join(TOKENIZERS["words"](text)) for text in texts]
 
 
 @each_map

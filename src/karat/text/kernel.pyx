@@ -6,7 +6,7 @@ the definition: malformed UTF-8, characters whose case depends on their neighbou
 Output never exceeds twice the input and 16 bytes a row: case folding lengthens UTF-8 by half at most, and a token has
 at least one byte.
 
-Tokenisers are in a file of their own, which is included: they share functions that read and write UTF-8, inlined only
+Tokenisers are in files of their own, which are included: they share functions that read and write UTF-8, inlined only
 within a module. Longer than 300 lines because the normalisers share their tables too.
 """
 
@@ -20,7 +20,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from karat.text.normalise import ARTICLES, is_currency, is_outer, is_punctuation
-from karat.text.tokenise import split_words
+from karat.text.tokenise import INVISIBLE
 
 cdef extern from *:
     """
@@ -86,13 +86,12 @@ cdef enum:
 cdef uint8_t kind[256]
 cdef uint8_t lower[256]
 cdef uint8_t alone[128]  # 13a: punctuation that always stands alone
-cdef uint8_t joins[128]  # words: ALPHA or DECIMAL, whichever the character may stand between inside a word
 cdef int32_t small_of[PLANES]
 cdef uint8_t alnum[PLANES], white[PLANES]
 cdef uint8_t flags[PLANES]
 cdef int32_t folded[PLANES]  # unicode: NFKC and case folding where it is one to one, else 0
 cdef uint8_t punctuation[PLANES]
-cdef bint has_folded = False, has_punctuation = False, has_joins = False
+cdef bint has_folded = False, has_punctuation = False
 _filling = Lock()
 
 
@@ -123,14 +122,6 @@ def _fill_characters():
         memset(&alnum[start], True, end - start)
     for start, end in [match.span() for match in re.finditer(r"\s+", chars)]:
         memset(&white[start], True, end - start)
-
-
-def _fill_joins():
-    global has_joins
-    for char in string.punctuation.replace("_", ""):
-        joins[ord(char)] = (ALPHA * (len(split_words(f"a{char}b")) == 1)
-                            | DECIMAL * (len(split_words(f"1{char}2")) == 1))
-    has_joins = True
 
 
 def _flags(str char):
@@ -169,8 +160,8 @@ def _fill_for(str name):
             _fill_punctuation()
         elif name == "unicode" and not has_folded:
             _fill_folded()
-        elif name == "words" and not has_joins:
-            _fill_joins()
+        elif name == "words" and not has_parts:
+            _fill_parts()
 
 
 _fill_ascii()
@@ -427,6 +418,7 @@ cdef Py_ssize_t squeeze(Bytes text, Bytes end, uint8_t* out, const Words* words)
 
 
 include "kernel.tokenise.pxi"
+include "kernel.words.pxi"
 
 
 cdef Py_ssize_t fold(Bytes text, Bytes end, uint8_t* out, const Words* words) noexcept nogil:

@@ -26,7 +26,7 @@ _INTERNATIONAL = (
     (r"(\p{S})", r" \1 "),
 )
 _MARKUP = {"<skipped>": "", "-\n": "", "\n": " ", "&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
-_UNSEEN = {"Cc", "Cf", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}
+INVISIBLE = {"Cc", "Cf", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}
 _WORD_BOUNDARY = r"(?V1w)\b"
 _BEFORE_NUMBER = r"(?<![\p{L}\p{N}])(?:[-+]\p{Sc}?\.?|\p{Sc}\.?|\.)(?=\p{Nd})"
 _AFTER_WORD = r"(?:(?<=\p{Nd})[%‰]|(?<=\p{L})(?:#|\+++))(?![\p{L}\p{N}])"
@@ -115,7 +115,7 @@ def _words(chunk: str) -> list[str]:
         bounds.difference_update(range(match.start(), match.end()))
     pieces = (chunk[start:stop] for start, stop in pairwise(sorted(bounds)))
     # regex keeps an apostrophe before a vowel with the word, UAX #29 does not
-    visible = (piece for piece in pieces if any(unicodedata.category(char) not in _UNSEEN for char in piece))
+    visible = (piece for piece in pieces if any(unicodedata.category(char) not in INVISIBLE for char in piece))
     return [piece.lstrip("'\u2019") for piece in visible]
 
 
