@@ -13,7 +13,6 @@ from karat.cli.main import main
 from karat.models.batch import sender
 from karat.models.testing.fake import FakeServer
 
-pytest.importorskip("aiohttp")
 BATCH = ["batch", "requests.jsonl", "-o", "replies.jsonl"]
 
 

@@ -108,8 +108,6 @@ def test_every_command_is_here():
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {*SERVERS, *WITHOUT}])
 def test_success(name, place):
-    if name == "batch":
-        pytest.importorskip("aiohttp")
     file = {"experiment": "questions.jsonl", "batch": "requests.jsonl"}.get(name, "scored.jsonl")
     result = call(COMMANDS[name].format(file=file, folder=".", run="kept"))
     assert result.exit_code == 0, result.output

@@ -17,7 +17,6 @@ from click.testing import CliRunner
 from karat.cli.main import main
 from karat.models.testing.fake import FakeServer
 
-pytest.importorskip("aiohttp")
 KILLS = int(os.environ.get("KARAT_KILLS", "3"))  # 200 for the whole exercise
 
 

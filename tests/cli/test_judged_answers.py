@@ -15,7 +15,6 @@ from karat.cli.main import main
 from karat.models.testing.fake import FakeServer
 from karat.runs.store.run import open_run
 
-pytest.importorskip("aiohttp")
 SPEC = "pass_at(judge:correctness(model='small'))@2"
 
 

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from karat.cli.main import main
 from karat.models.testing.fake import FakeServer
 
-pytest.importorskip("aiohttp")
 JUDGE = ["score", "answers.jsonl", "-m", "judge:correctness", "--model", "small", "--base-url", "http://127.0.0.1:9/v1"]
 
 

@@ -15,7 +15,6 @@ from karat.models.reply_cache import ReplyCache
 from karat.models.request import CUT_OFF, Reply
 from karat.models.testing.fake import FakeServer
 
-pytest.importorskip("aiohttp")
 GOOD = {"explanation": "e", "label": "correct"}
 
 

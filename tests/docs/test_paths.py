@@ -77,7 +77,6 @@ def test_an_engineer_gets_a_gate(shell, tmp_path, found, code):
 
 
 def test_a_judge_grades_a_folder_at_a_server_on_this_machine(shell, tmp_path):
-    pytest.importorskip("aiohttp")
     for name in ("before.jsonl", "after.jsonl"):
         copy(tmp_path / "answers" / name, name)
     install, *commands = JUDGE.splitlines(keepends=True)

@@ -21,8 +21,6 @@ from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.store.run import open_run
 
 ray = pytest.importorskip("ray")
-pytest.importorskip("aiohttp")
-
 pytestmark = pytest.mark.filterwarnings("ignore")  # what Ray warns of is Ray's
 ROWS, EACH = 80, 10  # rows, and those of a task
 JUDGE = Judge("conciseness", model="fake")

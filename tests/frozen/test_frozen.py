@@ -119,7 +119,6 @@ def test_what_commands_print_and_write(name, working, monkeypatch):
 
 @pytest.mark.parametrize("name", now.ASKING)
 def test_what_judges_score(name, working, monkeypatch):
-    pytest.importorskip("aiohttp")
     monkeypatch.chdir(working)
     check(stored("asked")[name], now.printed(now.ASKING[name]))
 
@@ -127,19 +126,15 @@ def test_what_judges_score(name, working, monkeypatch):
 @pytest.mark.parametrize("name", now.ASKING)
 def test_stored_replies_are_found(name, offline):
     """The keys of requests are as they were: no call is made, which would fail at once."""
-    pytest.importorskip("aiohttp")
     check(stored("asked")[name], now.printed(now.ASKING[name].replace("--json", "--max-calls 1 --json")))
 
 
 def test_stored_vectors_are_found(offline):
-    pytest.importorskip("aiohttp")
     check(stored("asked")["similar"], now.similar())
 
 
 @pytest.mark.parametrize("name", now.KEPT)
 def test_a_run_that_is_kept_anew_is_as_before(name, working, tmp_path, monkeypatch):
-    if name == "judged":
-        pytest.importorskip("aiohttp")
     monkeypatch.chdir(working)
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / now.RUNS.name))
     monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "none.sqlite"))

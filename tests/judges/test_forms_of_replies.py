@@ -16,7 +16,6 @@ from karat.models.governor.governor import Governor
 from karat.models.request import CUT_OFF, Reply
 from karat.models.testing.fake import FakeServer
 
-pytest.importorskip("aiohttp")
 FORMS = {"json_schema": ("json_schema",), "tool": ("tool",), "text": ()}
 ROWS = [{"question": f"q{n}", "prediction": "p", "reference": ["r"]} for n in range(4)]
 GOOD = '{"explanation": "They agree, it\'s so.", "label": "correct"}'

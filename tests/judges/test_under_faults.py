@@ -12,7 +12,6 @@ from karat.models.governor.governor import Governor
 from karat.models.governor.retry import RetryPolicy
 from karat.models.testing.fake import FakeServer
 
-pytest.importorskip("aiohttp")
 ROWS = int(os.environ.get("KARAT_FAULTY_ROWS", "60"))  # 5000 for the whole exercise
 PASSING = [
     "429",

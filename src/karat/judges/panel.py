@@ -116,7 +116,8 @@ async def ask_member(
             vote = replace(vote, error=_valid_unicode(str(error)))
             break
         vote = _add_usage(vote, reply)
-        reply = replace(reply, text=_valid_unicode(reply.text))
+        if (text := _valid_unicode(reply.text)) != reply.text:
+            reply = replace(reply, text=text)
         raw = reply.text or _valid_unicode(reply.thoughts or "")
         try:
             verdict, mended = read_verdict(reply, form, replies)

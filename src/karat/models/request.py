@@ -56,6 +56,9 @@ class Reply:
         return cls(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
+_encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+
+
 @dataclass(frozen=True)
 class Request:
     """A request to a model, which may take `timeout` seconds. `sample` tells apart requests with the same messages."""
@@ -69,4 +72,4 @@ class Request:
     def key(self, endpoint: str, model: str) -> str:
         """The key of the reply in the cache: a digest of the endpoint, the model, the settings and the whole prompt."""
         parts = [endpoint, model, dict(self.settings), self.schema, [dict(each) for each in self.messages], self.sample]
-        return sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        return sha256(_encoder.encode(parts).encode()).hexdigest()

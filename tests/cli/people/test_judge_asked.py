@@ -9,9 +9,6 @@ from click.testing import CliRunner
 from karat.cli.main import main
 from karat.models.testing.fake import FakeServer
 
-pytest.importorskip("aiohttp")
-
-
 ALL = ("--ask", "3", "--reword", "all")
 
 

@@ -25,7 +25,6 @@ from karat.models.openai.client import find_endpoint
 from karat.models.testing.fake import FakeServer
 from karat.models.testing.injected_faults import error_response
 
-pytest.importorskip("aiohttp")
 KILLS = int(os.environ.get("KARAT_KILLS", "4"))
 """How often the test that kills at random does so; 200 for the whole exercise."""
 
@@ -223,7 +222,6 @@ def test_killed_at_any_instant_and_started_again_nothing_is_paid_for_twice(fake)
 import asyncio, sys
 from karat.models.batch import sender as module
 from karat.models.governor.retry import RetryPolicy
-import aiohttp
 RetryPolicy.pause = lambda *_: 0.01
 module.FIRST_POLL, module.LONGEST_POLL, module.SETTLE = 0.02, 0.05, 0.2
 print("ready", flush=True)

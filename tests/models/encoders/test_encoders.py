@@ -243,7 +243,6 @@ class Embeddings(BaseHTTPRequestHandler):
 
 @pytest.fixture(params=[False, True], ids=["base64", "floats"])
 def endpoint(request, monkeypatch):
-    pytest.importorskip("aiohttp")
     Embeddings.plain, Embeddings.asked = request.param, []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Embeddings)
     threading.Thread(target=server.serve_forever, daemon=True).start()

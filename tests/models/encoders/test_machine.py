@@ -39,7 +39,6 @@ def test_a_machine_is_checked():
 
 
 def test_flags_of_the_machine_are_in_the_manifest_and_not_in_the_name(tmp_path, monkeypatch):
-    pytest.importorskip("aiohttp")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")  # nothing is sent

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from karat.core.errors import MissingExtra, SpecError
+from karat.core.errors import SpecError
 from karat.models.governor.faults import classify
 from karat.models.openai import client
 from karat.models.openai.body import UnreadableReply
@@ -350,9 +350,3 @@ def test_key_and_endpoint_come_from_the_environment_unless_given(monkeypatch):
         assert (model.name, model.endpoint) == ("small", server.url)
     monkeypatch.delenv("OPENAI_BASE_URL")
     assert OpenAIModel("small").endpoint == "https://api.openai.com/v1"
-
-
-def test_without_aiohttp_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(client, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'karat\[judge\]'"):
-        OpenAIModel("small", api_key="k")

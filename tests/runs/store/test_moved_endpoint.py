@@ -12,7 +12,6 @@ from karat.models.openai.model import OpenAIModel
 from karat.models.testing.fake import FakeServer
 from karat.runs.store.run import open_run
 
-pytest.importorskip("aiohttp")
 N = 12
 TABLE = pa.table({"id": range(N), "question": ["?"] * N, "prediction": map(str, range(N)), "gold": ["1"] * N})
 REPLY = {"explanation": "so", "label": "correct"}

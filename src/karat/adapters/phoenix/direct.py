@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import suppress
-from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +17,7 @@ _BAD_REQUEST = 400
 def direct(client: Any) -> Any:
     """The client in its quick form; as it is, if it is not openai's own or anything but its address and key was set."""
     wrapped: Any = getattr(client, "client", None)
-    if type(wrapped).__name__ != "AsyncOpenAI" or find_spec("aiohttp") is None or not isinstance(wrapped.api_key, str):
+    if type(wrapped).__name__ != "AsyncOpenAI" or not isinstance(wrapped.api_key, str):
         return client
     plain = type(wrapped)(base_url=wrapped.base_url, api_key=wrapped.api_key or "none")
     if not wrapped.api_key or _settings(wrapped) != _settings(plain):

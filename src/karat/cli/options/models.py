@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
@@ -83,16 +82,7 @@ _OPTIONS = [
 
 def model_options(command: Command) -> Command:
     """Give a command the flags of models; it gets them as `asking`."""
-
-    @wraps(command)
-    def wrapped(asking: ModelOptions, **values: Any) -> Any:
-        if asking.models and not (asking.rehearses or asking.replies):
-            from karat.models.openai.client import preload  # noqa: PLC0415
-
-            preload()
-        return command(asking=asking, **values)
-
-    return option_group("asking", ModelOptions, _OPTIONS)(cast("Command", wrapped))
+    return option_group("asking", ModelOptions, _OPTIONS)(command)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from karat.core.errors import MissingExtra, SpecError
+from karat.core.errors import SpecError
 from karat.models.governor.budget import Price, estimate_prompt_tokens
 from karat.models.governor.faults import NotSentError, RequestError
 from karat.models.governor.governor import Governor
@@ -39,7 +39,7 @@ class RequestEstimate:
 
 
 def model_factory(base_url: str | None) -> Callable[[str], Model]:
-    """From the name of a model to the model; without a key or aiohttp, to one without cached replies."""
+    """From the name of a model to the model; without a key, to one without cached replies."""
 
     async def placeholder(*_: object) -> str:
         raise RequestError("no request is sent in a dry run")
@@ -47,7 +47,7 @@ def model_factory(base_url: str | None) -> Callable[[str], Model]:
     def connect(name: str) -> Model:
         try:
             return OpenAIModel(name, base_url=base_url)
-        except (SpecError, MissingExtra):
+        except SpecError:
             return placeholder
 
     return connect

@@ -186,7 +186,7 @@ class Governor:
         endpoint = self._endpoint(model)
         tokens = estimate_prompt_tokens(request) if self.limits.measured else 0
         limit, run = output_limit(request), current_context().run
-        call = replace(endpoint.call, key=key, input_tokens=tokens, output_limit=limit, run=run)
+        call = Call(endpoint.call.endpoint, endpoint.call.rpm, key, tokens, limit, run=run)
         patience = max(self._row_timeout, request.timeout or 0.0)
         return PendingRequest(model, request, endpoint, TaskGroup.current(), call, patience)
 
@@ -234,7 +234,8 @@ class Governor:
         """The permit for the next call of a request."""
         try:
             with pending.group.waiting():
-                permit = await self.permits.acquire(replace(pending.call, retry=pending.attempts > 0))
+                call = replace(pending.call, retry=True) if pending.attempts else pending.call
+                permit = await self.permits.acquire(call)
         except RequestError as error:
             raise type(error)(f"{pending.fault.message}; {error}" if pending.fault else str(error)) from None
         pending.attempts += 1
@@ -270,7 +271,7 @@ class Governor:
                 fault = classify(cause, proven=pending.endpoint.proven)
                 return await self.permits.settle(permit, fault, perf_counter() - start)
             took = perf_counter() - start
-            reply = replace(reply, seconds=took if reply.seconds is None else reply.seconds)
+            reply = replace(reply, seconds=took) if reply.seconds is None else reply
             return await self.permits.settle(permit, reply, took)
 
     async def _raise_if_final(self, pending: PendingRequest, permit: Permit, fault: Fault) -> None:

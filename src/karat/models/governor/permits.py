@@ -247,7 +247,7 @@ class LocalPermits:
         cost = reply.cost
         if self.limits.measured:
             taken.tokens, cost = taken.endpoint.usage.measure(reply, taken.call.input_tokens, self._price)
-        reply = replace(reply, cost=cost)
+        reply = reply if cost == reply.cost else replace(reply, cost=cost)
         self.totals.add(reply)
         self.changed |= {reply.changed: None} if reply.changed else {}
         return reply, cost or 0.0

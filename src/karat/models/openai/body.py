@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse
 
 ACCEPTED = "gzip, deflate"  # zlib can stop in the middle of what these decode to
 PIECE = 1 << 20  # bytes decoded at a time
@@ -20,29 +16,38 @@ class UnreadableReply(Exception):
     status_code, remedy = 200, ""
 
 
-async def read_body(response: ClientResponse, most: int) -> bytearray:
-    """The decoded body, at most `most` bytes; of an HTTP error its beginning.
+class Body:
+    """The decoded body of a response, at most `most` bytes; of one that has `failed`, an HTTP error, its beginning.
 
-    Raises `UnreadableReply` for a larger body, and for one in another coding than was asked for; `zlib.error` for a
-    damaged one.
+    Raises `UnreadableReply` for a body in another `coding` than was asked for.
     """
-    body, failed = bytearray(), not 200 <= response.status < 300
-    coding = response.headers.get("Content-Encoding", "").strip().lower()
-    decoder = _Decoder() if coding in ("gzip", "x-gzip", "deflate") else None
-    if decoder is None and coding not in ("", "identity"):
-        if failed:
-            return body
-        raise UnreadableReply(f"the reply is in the coding {coding[:40]!r}; expected one of {ACCEPTED}, or none")
-    most = ERROR_BYTES if failed else most
-    async for chunk in response.content.iter_any():
-        for piece in [chunk] if decoder is None else decoder.decode(chunk):
-            body += piece
-            if len(body) > most:
-                response.close()
-                if failed:
-                    return body[:most]
-                raise UnreadableReply(f"the reply is larger than {most / 2**20:,.0f} MiB; the rest was left unread")
-    return body
+
+    def __init__(self, coding: str, most: int, *, failed: bool) -> None:
+        self.decoded = bytearray()
+        self._failed, self._most = failed, ERROR_BYTES if failed else most
+        coding = coding.strip().lower()
+        self._decoder = _Decoder() if coding in ("gzip", "x-gzip", "deflate") else None
+        self._skipped = self._decoder is None and coding not in ("", "identity")
+        if self._skipped and not failed:
+            raise UnreadableReply(f"the reply is in the coding {coding[:40]!r}; expected one of {ACCEPTED}, or none")
+
+    def feed(self, piece: bytes) -> bool:
+        """Decode a piece of the body. Returns whether more of it is wanted.
+
+        Raises `UnreadableReply` if the body is too large, and `zlib.error` if it is damaged.
+        """
+        if self._skipped:
+            return False
+        for decoded in [piece] if self._decoder is None else self._decoder.decode(piece):
+            self.decoded += decoded
+            if len(self.decoded) > self._most:
+                if not self._failed:
+                    raise UnreadableReply(
+                        f"the reply is larger than {self._most / 2**20:,.0f} MiB; the rest was left unread"
+                    )
+                del self.decoded[self._most :]
+                return False
+        return True
 
 
 class _Decoder:

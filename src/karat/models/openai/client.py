@@ -1,4 +1,4 @@
-"""HTTP requests to OpenAI-compatible endpoints, over aiohttp. Why not with the openai package: decision 008."""
+"""Requests to OpenAI-compatible endpoints. Why neither over the openai package nor over aiohttp: decision 008."""
 
 from __future__ import annotations
 
@@ -7,34 +7,29 @@ import atexit
 import json
 import os
 import re
-import threading
+import ssl
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
+from functools import cache, lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, urljoin, urlsplit
 
-from karat.core.errors import MissingExtra, SpecError
+from karat.core.errors import SpecError
 from karat.core.version import __version__
-from karat.models.openai.body import ACCEPTED, UnreadableReply, read_body
-
-if TYPE_CHECKING:
-    import ssl
-
-    from aiohttp import ClientSession
+from karat.models.openai.body import ACCEPTED, UnreadableReply
+from karat.models.openai.connections import Connections, Origin, ProxyRefused, Route, Unreachable
+from karat.models.openai.response import BadResponse, Response
 
 T = TypeVar("T")
 
 JSON = "application/json"
 DEFAULT_URL = "https://api.openai.com/v1"
-CONNECT_SECONDS, READ_SECONDS = 10.0, 600.0  # the governor's own timeouts are usually shorter
 LAST_PORT = 65_535
 REPLY_BYTES = 4 << 20  # of a reply once it is decoded: several times the longest answer of a model
-HEADER_BYTES = 64 << 10  # of one header of a reply; the 8 KiB of aiohttp are too few for some gateways
+FOLLOWED, REDIRECTS = (301, 302, 303, 307, 308), 10
 
 
 class EndpointError(Exception):
@@ -87,10 +82,8 @@ class Upload(NamedTuple):
 def find_endpoint(name: str, base_url: str | None = None, api_key: str | None = None) -> Endpoint:
     """The endpoint of the model `name`: what is passed, else `$OPENAI_BASE_URL` and `$OPENAI_API_KEY`.
 
-    Raises `SpecError` if there is neither a URL nor a key, or the URL is not valid; `MissingExtra` without aiohttp.
+    Raises `SpecError` if there is neither a URL nor a key, or the URL is not valid.
     """
-    if find_spec("aiohttp") is None:
-        raise MissingExtra("aiohttp", extra="judge", need=f"the model {name!r}")
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or "").strip()
     key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()  # files and shells add line ends
     if not url and not key:
@@ -107,17 +100,14 @@ def find_endpoint(name: str, base_url: str | None = None, api_key: str | None = 
     return Endpoint(url, key)
 
 
-def preload() -> None:
-    """Start to import aiohttp in another thread. Much of it is loading certificates, which does not hold the GIL."""
-    if find_spec("aiohttp") is not None:
-        threading.Thread(target=import_module, args=("aiohttp",), name="karat preload").start()
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 async def post(
     endpoint: Endpoint, path: str, body: Mapping[str, Any], parse: Callable[[str], T], most: int = REPLY_BYTES
 ) -> T:
     """The reply to one POST request with a JSON body, as `parse` reads its text; raises what `send` raises."""
-    data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    data = _encoder.encode(body).encode()
     return await send(endpoint, "POST", path, lambda reply: parse(reply.decode(errors="replace")), Upload([data]), most)
 
 
@@ -137,34 +127,19 @@ async def send(
     `UnreadableReply` for more bytes, and if `parse` raises ValueError, LookupError, TypeError, AttributeError or
     RecursionError.
     """
-    from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError  # noqa: PLC0415  (an extra, slow to import)
-
-    session = await _open_session()
     place, _, parameters = endpoint.url.partition("?")
     route, _, own = path.partition("?")
     url = f"{place.rstrip('/')}{route}?{'&'.join(filter(None, [parameters, own]))}".rstrip("?")
-    headers = _headers(endpoint.key)
-    options: dict[str, Any] = {"headers": headers}
-    if upload is not None:
-        parts = upload.parts
-        headers |= {"Content-Type": upload.kind, "Content-Length": str(sum(map(len, parts)))}
-        options |= {"headers": headers, "data": parts[0] if len(parts) == 1 else _iterate(parts)}
-    options |= {"proxy": _find_proxy(endpoint.url), "ssl": _ssl_context() if place.startswith("https") else True}
     failure, lost = "", EndpointConnectionError
     try:
-        async with session.request(method, url, **options) as response:
-            reply = await read_body(response, most)
-    except (
-        ClientError,
-        zlib.error,
-    ) as error:  # not kept as the cause: some of these errors hold the request's headers and URLs
-        absent = isinstance(error, ClientConnectorError | ConnectionTimeoutError)
-        lost = EndpointUnreachable if absent else EndpointConnectionError
-        # What is behind it, without aiohttp's objects.
-        cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", error)
-        failure = f"{type(cause).__name__}: {re.sub('//[^/@]*@', '//', endpoint.hide_key(str(cause)))}"
-    if failure:
+        response = await _follow(endpoint, method, url, upload, most)
+    except Unreachable as error:
+        failure, lost = _describe(endpoint, error.__cause__ or error), EndpointUnreachable
+    except (BadResponse, ProxyRefused, OSError, zlib.error) as error:
+        failure = _describe(endpoint, error)
+    if failure:  # raised here, so that what it holds is not kept as its context
         raise lost(f"no {'connection' if lost is EndpointUnreachable else 'complete reply'} ({failure})")
+    reply = response.body
     if not 200 <= response.status < 300:
         raise EndpointError(response.status, response.headers, endpoint.hide_key(reply.decode(errors="replace")))
     try:
@@ -174,18 +149,58 @@ async def send(
         raise UnreadableReply(f"the reply is not what {route} returns: {excerpt!r}") from error
 
 
-async def _iterate(parts: Sequence[bytes]) -> AsyncIterator[bytes]:
-    for part in parts:
-        yield part
+def _describe(endpoint: Endpoint, error: BaseException) -> str:
+    """An error without the key, and without the password of a proxy."""
+    return f"{type(error).__name__}: {re.sub('//[^/@]*@', '//', endpoint.hide_key(str(error)))}"
 
 
-def _headers(key: str) -> dict[str, str]:
-    headers = {"Authorization": f"Bearer {key or 'none'}", "User-Agent": f"karat/{__version__}"}
-    headers["Accept-Encoding"] = ACCEPTED
+async def _follow(endpoint: Endpoint, method: str, url: str, upload: Upload | None, most: int) -> Response:
+    """The response to a request, behind redirects within the origin; `SpecError` for one that leads elsewhere."""
+    origin, target = _split(url)
+    route = Route(origin, _find_proxy(endpoint.url))
+    for _ in range(REDIRECTS):
+        head = _head(endpoint.key, method, f"{origin}{target}" if route.forwarded else target, route, upload)
+        parts = [head] if upload is None else [head + upload.parts[0], *upload.parts[1:]]
+        response = await (await _open_connections()).request(route, parts, most, _ssl_context)
+        if response.status not in FOLLOWED or not (location := response.headers.get("location")):
+            return response
+        url = urljoin(f"{origin}{target}", location)
+        try:
+            other, target = _split(url)
+        except ValueError:
+            raise BadResponse(f"it redirects to {url}") from None
+        if other != origin:  # prompts are sent where the user said
+            problem = f"{origin} redirects to another host, {other}, where nothing was sent"
+            raise SpecError(f"{problem}; if you trust it, set --base-url or OPENAI_BASE_URL to the address there")
+        if response.status == 303 or (response.status in (301, 302) and method == "POST"):
+            method, upload = "GET", None
+    raise BadResponse(f"it redirects more than {REDIRECTS} times")
+
+
+@lru_cache(maxsize=64)
+def _split(url: str) -> tuple[Origin, str]:
+    """The origin of a URL, and the target of a request to it; ValueError if it is not an http or https URL."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError(url)
+    path, query = (quote(part, safe="!$%&'()*+,/:;=?@[]~") for part in (parts.path or "/", parts.query))
+    return Origin.of(url), f"{path}?{query}" if query else path
+
+
+def _head(key: str, method: str, target: str, route: Route, upload: Upload | None) -> bytes:
+    """The request line and the headers. Raises ValueError where the key or a variable would be another header."""
+    values = {"Authorization": f"Bearer {key or 'none'}", "User-Agent": f"karat/{__version__}"}
     for name, variable in {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}.items():
         if value := os.environ.get(variable, "").strip():
-            headers[name] = value
-    return headers
+            values[name] = value
+    values |= {"Accept": "*/*", "Accept-Encoding": ACCEPTED}
+    if upload is not None:
+        values |= {"Content-Type": upload.kind, "Content-Length": str(sum(map(len, upload.parts)))}
+    lines = "".join([f"{name}: {value}\r\n" for name, value in values.items()])
+    if lines.count("\n") > len(values) or lines.count("\r") > len(values) or "\0" in lines:
+        raise ValueError("the key, OPENAI_ORG_ID or OPENAI_PROJECT_ID contains a line break")
+    proxy = route.authorization if route.forwarded else ""
+    return f"{method} {target} HTTP/1.1\r\nHost: {route.origin.host_header}\r\n{proxy}{lines}\r\n".encode()
 
 
 @cache
@@ -208,8 +223,6 @@ def _find_proxy(url: str) -> str | None:
 @cache
 def _ssl_context() -> ssl.SSLContext:
     """Trusts the certificates of the system (or `$SSL_CERT_FILE`) and certifi's, where it is installed."""
-    import ssl  # noqa: PLC0415  (slow to import)
-
     context = ssl.create_default_context()
     if find_spec("certifi") is not None:
         import certifi  # noqa: PLC0415
@@ -218,54 +231,34 @@ def _ssl_context() -> ssl.SSLContext:
     return context
 
 
-_sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[None, None]]] = {}
+_sessions: dict[asyncio.AbstractEventLoop, tuple[Connections, AsyncGenerator[None, None]]] = {}
 
 
-async def _open_session() -> ClientSession:
-    """The session of the running event loop: connections belong to the loop that opened them."""
+async def _open_connections() -> Connections:
+    """The connections of the running event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _sessions:
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, TraceConfig  # noqa: PLC0415
-
-        trace = TraceConfig()
-        trace.on_request_redirect.append(_refuse_other_origin)
-        session = ClientSession(
-            connector=TCPConnector(limit=0),  # the governor limits the number of calls
-            cookie_jar=DummyCookieJar(),
-            auto_decompress=False,
-            max_field_size=HEADER_BYTES,
-            timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS),
-            trace_configs=[trace],
-        )
-        _sessions[loop] = session, (end := _close_with_loop(loop, session))
+        _sessions[loop] = (connections := Connections()), (end := _close_with_loop(loop, connections))
         await anext(end)
     return _sessions[loop][0]
 
 
-async def _refuse_other_origin(_session: ClientSession, _context: Any, params: Any) -> None:
-    """Raise `SpecError` for a redirect to another scheme, host or port: prompts are sent where the user said."""
-    place = params.url.join(type(params.url)(params.response.headers.get("Location", "")))
-    if place.scheme in ("http", "https") and place.origin() != params.url.origin():
-        other = f"{params.url.origin()} redirects to another host, {place.origin()}, where nothing was sent"
-        raise SpecError(f"{other}; if you trust it, set --base-url or OPENAI_BASE_URL to the address there")
-
-
-async def _close_with_loop(loop: asyncio.AbstractEventLoop, session: ClientSession) -> AsyncGenerator[None, None]:
-    """Closes the session when the loop ends its asynchronous generators, as `asyncio.run` does."""
+async def _close_with_loop(loop: asyncio.AbstractEventLoop, connections: Connections) -> AsyncGenerator[None, None]:
+    """Closes the connections when the loop ends its asynchronous generators, as `asyncio.run` does."""
     try:
         yield
     finally:
         _sessions.pop(loop, None)
-        await session.close()
+        await connections.close()
 
 
 @atexit.register
 def _close_sessions() -> None:
-    """Close the sessions of loops that run in a thread until the process ends."""
-    for loop, (session, _) in list(_sessions.items()):
+    """Close the connections of loops that run in a thread until the process ends."""
+    for loop, (connections, _) in list(_sessions.items()):
         if loop.is_running():
             with suppress(Exception):
-                asyncio.run_coroutine_threadsafe(session.close(), loop).result(timeout=1)
+                asyncio.run_coroutine_threadsafe(connections.close(), loop).result(timeout=1)
 
 
 def _forget_sessions() -> None:

@@ -30,8 +30,7 @@ class OpenAIModel:
 
     A call raises `EndpointError` for an HTTP error status, `EndpointConnectionError` without a complete reply, and
     `UnreadableReply`; the key is in none of them, and no request is repeated. An endpoint of your own needs no key.
-    Raises `SpecError` if there is neither a key nor a base URL, or the base URL is not valid; `MissingExtra` without
-    aiohttp.
+    Raises `SpecError` if there is neither a key nor a base URL, or the base URL is not valid.
 
     >>> OpenAIModel("small", base_url="http://localhost:8000/v1", api_key="secret")
     OpenAIModel('small', base_url='http://localhost:8000/v1')
@@ -106,7 +105,7 @@ class OpenAIModel:
                     self._changes[refused] = other
                     self._warn(refused, body, error)
             else:
-                return replace(reply, changed=describe(self._changes, body))
+                return replace(reply, changed=describe(self._changes, body)) if self._changes else reply
 
     def _warn(self, refused: str, body: Mapping[str, Any], error: EndpointError) -> None:
         """Say, once, that a setting is not sent as it is, and how to ask for that from the start."""

@@ -27,7 +27,7 @@ from karat.runs.scoring.provenance.own_code import digest_function
 from karat.runs.store.manifest import CODE, ENDPOINTS, Manifest, describe_metric
 
 _LIBRARIES = (
-    "numpy", "pyarrow", "duckdb", "regex", "rapidfuzz", "sacrebleu", "sympy", "aiohttp", "sentence_transformers",
+    "numpy", "pyarrow", "duckdb", "regex", "rapidfuzz", "sacrebleu", "sympy", "sentence_transformers",
     "onnxruntime", "haystack",
 )  # fmt: skip
 
