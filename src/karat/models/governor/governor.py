@@ -175,10 +175,8 @@ class Governor:
         if (endpoint := self._endpoints.get(key)) is None:
             label = " at ".join(filter(None, [name, url])) or getattr(model, "__name__", type(model).__name__)
             rpm = _own_limit(model, "rpm")
-            call, silence = (
-                Call(key, None if rpm is None else int(rpm)),
-                Silence(label, self._row_timeout, self._report),
-            )
+            call = Call(key, None if rpm is None else int(rpm))
+            silence = Silence(label, self._row_timeout, self._report)
             endpoint = self._endpoints[key] = EndpointState(call, label, model, silence)
         return endpoint
 
