@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from karat.runs.compare.ranked import Ranked as Ranked
     from karat.runs.compare.verdicts import rank_verdicts as rank_verdicts
     from karat.runs.experiment.experiment import experiment as experiment
+    from karat.runs.judge.exam.exam import exam as exam
+    from karat.runs.judge.exam.figures import Exam as Exam
     from karat.runs.judge.examination import Examination as Examination
     from karat.runs.judge.examine import examine as examine
     from karat.runs.labels.labels import Labels as Labels
@@ -61,6 +63,8 @@ else:
             ".runs.experiment.experiment": "experiment",
             ".runs.labels.labels": "Labels",
             ".runs.judge.examination": "Examination",
+            ".runs.judge.exam.exam": "exam",
+            ".runs.judge.exam.figures": "Exam",
             ".runs.judge.examine": "examine",
             ".runs.compare.rank": "rank",
             ".runs.compare.ranked": "Ranked",

@@ -10,7 +10,7 @@ from karat.errors import DataError, JoinError, SpecError
 from karat.judges.rubric import load
 from karat.models.reply_cache import ReplyCache
 from karat.models.testing.fake import FakeModel
-from karat.runs.judge.rewordings import REWORDINGS, reword
+from karat.runs.judge.asking.rewordings import REWORDINGS, reword
 
 ROWS = [{"id": f"r{n}", "question": f"q{n}", "prediction": "yes" * (n + 1), "topic": "ab"[n % 2]} for n in range(12)]
 

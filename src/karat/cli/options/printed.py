@@ -10,6 +10,7 @@ from karat.data.json.objects import JsonObject, json_schema
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranked import Ranked
 from karat.runs.compare.scored_rows import Order, ScoredRow
+from karat.runs.judge.exam.figures import Exam
 from karat.runs.judge.examination import Examination
 from karat.runs.store.kept import KeptRun
 from karat.runs.store.manifest import Manifest
@@ -88,7 +89,7 @@ class CountedRows(JsonObject):
 PRINTED: Mapping[str, Any] = {
     "compare": Compared | Ranked,
     "experiment": StoredValues,
-    "judge": Examination,
+    "judge": Examination | Exam,
     "power": Mapping[str, SampleSize | LabelCount | VarianceComponents | NoSampleSize],
     "runs": KeptRun,
     "runs show": ShownRun,

@@ -14,6 +14,7 @@ import click
 
 from karat.cli.options import scoring
 from karat.cli.options.completion import COLUMN, DATA, FILE, OUT, ROWS, SCORED
+from karat.cli.options.exam import ExamOptions, exam_options, hold_exam
 from karat.cli.options.governor import ModelOptions
 from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.numbers import Whole
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @scoring.confidence_option("Of the intervals.")
 @scoring.seed_option("Of a threshold's bootstrap.")
+@exam_options
 @model_options
 @scoring.progress_option
 def judge(
@@ -77,6 +79,7 @@ def judge(
     as_json: bool,
     outputs: tuple[str, ...],
     people: LabelOptions,
+    exam: ExamOptions,
     asking: ModelOptions,
     **options: Any,
 ) -> None:
@@ -85,11 +88,14 @@ def judge(
     ROWS is a run, a file of scored rows, or any file (`-`: standard input). Scores that exist are examined as they
     are: agreement, false praise and false blame, calibration, bias for length. With --ask and --reword, judges are
     asked again, about the labelled rows only where people labelled some: noise, bias for place, dependence on the
-    prompt's wording, unreadable verdicts. The calls and their cost are printed first; --dry-run asks nothing.
+    prompt's wording, unreadable verdicts. With --exam, they are asked about answers of known truth, which are made
+    from the gold: which wrong ones they accept, which right ones they refuse. The calls and their cost are printed
+    first; --dry-run asks nothing.
 
     \b
     karat judge scored.parquet --human labels.csv --on id --label-map "good=1,bad=0" --errors 5
     karat judge verdicts.csv --column gpt --human ada --human bob --label-map "Yes=1,No=0"
+    karat judge answers.jsonl -m judge:correctness --model NAME --exam --fail-accepts 0.1 --dry-run
     karat judge answers.jsonl -m judge:correctness --model NAME --ask 3 --reword all --limit 100 --dry-run
     karat judge answers.jsonl -m judge:correctness --model NAME --ask 3 --human labels.csv --on id --by topic
     karat judge pairs.jsonl -m judge:pairwise --model NAME --ask 3 --author model_a --author model_b
@@ -97,14 +103,18 @@ def judge(
     if keep_calibration is not None and not people.human:
         raise click.UsageError("--keep-calibration compares judges with people: --human names their labels")
     TableFiles(outputs, percent=False, plus_minus=False, label="").check(system, *people.human)
+    exam.check(metrics, options)
     asks = bool(options["ask"] or options["rewordings"])
     if asks and not metrics:
         raise click.UsageError("--ask and --reword ask the judges that -m names: -m judge:NAME")
-    if not asks and (asking.models or asking.rehearses):
-        raise click.UsageError("--model and --dry-run are about models, and none is asked: --ask N asks a judge")
+    if not (asks or exam.questions) and (asking.models or asking.rehearses):
+        raise click.UsageError("--model and --dry-run are about models, and none is asked: --ask N, --exam")
     options |= {"human": people.read(), "label_map": people.label_map}  # the map serves --column too
     options["map"] = options["map"] or None
     same = ["judge", str(Path(system).absolute()), {name: str(value) for name, value in options.items()}]
+    if exam.questions is not None:
+        hold_exam(system, metrics, exam, asking, same, {**options, "outputs": outputs, "as_json": as_json})
+        return
     from karat.runs.judge.examine import examine  # noqa: PLC0415  (heavy)
 
     if not asks:

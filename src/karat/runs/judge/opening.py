@@ -18,7 +18,7 @@ from karat.data.source import Source
 from karat.data.storage.addresses import is_file
 from karat.runs.columns.output import OutputColumns
 from karat.runs.columns.score_columns import fit_range
-from karat.runs.judge.votes import VOTES, RepeatedJudge, Votes, repeat
+from karat.runs.judge.asking.votes import VOTES, RepeatedJudge, Votes, repeat
 from karat.runs.labels.choices import choices_by_spec
 from karat.runs.labels.join import LabelledRows, why_not_corrected
 from karat.runs.labels.labels import Labels

@@ -125,14 +125,23 @@ def find_errors(beside: Beside, threshold: Threshold | None) -> Errors:
         blame = _share(beside, calls < label, label > values[0])
     elif beside.range is not None:
         middle = sum(beside.range) / 2
-        way, good = np.sign(score - sign * middle), np.sign(label - middle)
-        praise, blame = _share(beside, (1 + way) / 2, good < 0), _share(beside, (1 - way) / 2, good > 0)
-        cut, on_cut = middle, int(np.count_nonzero((way == 0) & (np.abs(good) == 1)))
+        praised, good = accepts(score, sign * middle), np.sign(label - middle)
+        praise, blame = _share(beside, praised, good < 0), _share(beside, 1 - praised, good > 0)
+        cut, on_cut = middle, int(np.count_nonzero((praised == 0.5) & (np.abs(good) == 1)))
     else:
         return Errors(calls=calls, shown=shown)
     if beside.minimize and not beside.turned:  # praise is always too kind
         praise, blame = blame, praise
     return Errors(praise, blame, calls, shown, cut, on_cut)
+
+
+def accepts(score: Array, middle: float) -> Array:
+    """Whether each score is above the middle of its range: 1, below it: 0, exactly on it: a half. NaN for none.
+
+    >>> accepts(np.array([0.2, 0.5, 0.9, np.nan]), 0.5)
+    array([0. , 0.5, 1. , nan])
+    """
+    return np.asarray((1 + np.sign(score - middle)) / 2)
 
 
 def _share(beside: Beside, happens: Array, possible: Array) -> Coefficient:

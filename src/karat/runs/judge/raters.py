@@ -18,9 +18,9 @@ from karat.core.metric.spec import parse
 from karat.data.open import open_source
 from karat.data.storage.file_names import name_row
 from karat.judges.rubric import Rubric
+from karat.runs.judge.asking.votes import Votes
 from karat.runs.judge.opening import ExaminationPlan, LabelMap, Opened, check_column
 from karat.runs.judge.praise import Beside
-from karat.runs.judge.votes import Votes
 from karat.runs.labels.choices import check_label_map, choices_by_spec, parse_label_map
 from karat.runs.labels.table import read_labels
 from karat.runs.match.systems import OpenRows

@@ -23,7 +23,7 @@ from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label
 from karat.judges.rubric import Rubric
 from karat.judges.votes import Vote
-from karat.runs.judge.rewordings import reword
+from karat.runs.judge.asking.rewordings import reword
 from karat.stats.reliability.repetition import verdict_codes
 
 _TYPES = {"score": pa.float64(), "label": pa.string(), "error": pa.string(), "raw": pa.string(), "first": pa.float64()}
