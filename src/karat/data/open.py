@@ -176,8 +176,8 @@ def _open_file(path: Path, name: str, role: Side) -> Source:
         kind = _guess(head) if lacks_header(head) else kind
     is_text = kind not in ("parquet", "arrow")
     with name_errors(name):
-        if is_text:
-            check_whole(path, name, in_lines=kind in ("jsonl", "csv", "tsv", "run", "qrels"))
+        if is_text and kind != "jsonl":  # which its reader checks
+            check_whole(path, name, in_lines=kind in ("csv", "tsv", "run", "qrels"))
         return validate_source(_open_format(path, name, kind, role), checked=is_text)  # its readers check UTF-8
 
 
@@ -194,10 +194,9 @@ def _open_format(path: Path, name: str, kind: str, role: Side) -> Source:
         from karat.data.spans.otlp import is_otlp, open_otlp  # noqa: PLC0415
 
         head = read_head(path)
-        if is_otlp(head):
-            return open_otlp(path, name)
-        if is_openai_evals(head):
-            return open_openai_evals(path, name)
+        if (otlp := is_otlp(head)) or is_openai_evals(head):
+            check_whole(path, name, in_lines=kind == "jsonl")
+            return open_otlp(path, name) if otlp else open_openai_evals(path, name)
     if kind == "jsonl":
         from karat.data.formats.json import open_json_rows  # noqa: PLC0415
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +15,39 @@ from karat.core.columns.json_text import RAW
 from karat.core.errors import DataError
 from karat.data.json.arrow_types import to_sql
 from karat.data.json.explain import explain_errors
-from karat.data.json.few import read_few
 from karat.data.json.infer import FIRST_ROWS, JsonFile, infer_types
+from karat.data.json.lines import FEW_BYTES, Lines, scan_lines
 from karat.data.json.members import extract_columns, unquote
 from karat.data.json.values import spell_field
 from karat.data.source import Source
 from karat.data.storage.batches import rows_per_batch
 from karat.data.storage.duckdb import connect, literal, stream, widen
 from karat.data.storage.file_names import BOM
-from karat.data.storage.files import open_bytes, read_head, spool
+from karat.data.storage.files import check_whole, open_bytes, read_head, spool
 
 
 def open_json_rows(path: Path, name: str, layout: str) -> Source:
     """Open a file of JSON objects; `layout` is `newline_delimited`, `array` or `unstructured`, as DuckDB names them.
 
-    All rows are read once to infer the types, so that a key that appears late is a column too. Raises `RowError`, with
-    the line, for a row that cannot be read.
+    All rows are walked over once to infer the types, so that a key that appears late is a column too. Raises
+    `RowError`, with the line, for a row that cannot be read.
     """
-    if layout == "newline_delimited" and (rows_read := read_few(path)) is not None:
-        return Source(name, rows_read.schema, len(rows_read), lambda: iter([rows_read]), is_json=True)
+    in_lines = layout == "newline_delimited"
+    lines = scan_lines(path) if in_lines else None
+    if lines is not None and (kinds := lines.find_types()) is not None:
+        return _open_lines(lines, kinds, name)
+    if in_lines:
+        check_whole(path, name, in_lines=True)
     copy = _drop_bom(path)
     path = Path(copy.name) if copy else path
     file = JsonFile(str(path), layout)
     connection, few = connect(), None
     with explain_errors(path, name, layout):
-        kinds, rows, size, longest = infer_types(connection, file)
+        kinds, rows, size, longest, plain = infer_types(connection, file)
         if not kinds:
             raise DataError(f"{name} has no rows with columns")
+        if (lines := lines or plain) is not None:
+            return _open_lines(lines, kinds, name, copy)
         fields = pa.schema([spell_field(key, kind) for key, kind in kinds.items()])
         most = rows_per_batch(size, rows), longest
         if rows < FIRST_ROWS:  # another connection takes longer than these rows
@@ -57,6 +63,18 @@ def open_json_rows(path: Path, name: str, layout: str) -> Source:
             yield from _read(connection, file, fields, most)
 
     return Source(name, fields, rows, read, is_json=True)
+
+
+def _open_lines(lines: Lines, kinds: Mapping[str, pa.DataType], name: str, copy: Any = None) -> Source:
+    """The rows that a kernel reads; `copy` is a temporary file that they are in."""
+    fields = pa.schema([spell_field(key, kinds[key]) for key in lines.keys])
+    most = rows_per_batch(lines.size, lines.rows)
+    few = [*lines.read(fields, most)] if lines.size <= FEW_BYTES else None
+
+    def read(_kept: Any = copy) -> Iterator[pa.RecordBatch]:
+        return lines.read(fields, most) if few is None else iter(few)
+
+    return Source(name, fields, lines.rows, read, is_json=True)
 
 
 def _drop_bom(path: Path) -> Any:

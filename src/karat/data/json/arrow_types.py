@@ -1,8 +1,11 @@
-"""Arrow types of JSON columns: from DuckDB's structures, to them, and the common type of two."""
+"""Arrow types of JSON columns: from DuckDB's structures or the text of values, to SQL, and the common type of two."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +16,9 @@ from karat.data.storage.duckdb import quote
 
 _SQL = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
 _LEAVES = {name: kind for kind, name in _SQL.items()} | {"UBIGINT": pa.int64(), "NULL": pa.null()}
+_DEEPEST = 16
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,14})")
+_REAL = re.compile(r"-?(0|[1-9][0-9]{0,14})([.][0-9]{1,15})?(e-?[0-9]{1,2})?")
 _MOST_KEYS = 1000
 """An object with more keys than this, over all rows, is a map by id and stays JSON text."""
 
@@ -28,6 +34,48 @@ def to_type(structure: Any) -> pa.DataType:
     if isinstance(structure, dict):
         return make_struct({key: to_type(value) for key, value in structure.items()})
     return _LEAVES.get(structure, RAW)
+
+
+def find_type(text: str) -> pa.DataType:
+    """The type of a value that is valid JSON; `ValueError` where DuckDB may see another.
+
+    >>> find_type('{"a": [1, 2.5]}')
+    StructType(struct<a: list<item: double>>)
+    """
+    return _type_of(json.loads(text, parse_float=_parse_number, parse_int=_parse_number), _DEEPEST)
+
+
+class _Real(float):
+    """A number that is not whole, or not spelled so."""
+
+
+def _parse_number(text: str) -> int | _Real:
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _REAL.fullmatch(text):
+        return _Real(text)
+    raise ValueError(text)
+
+
+def _type_of(value: Any, depth: int) -> pa.DataType:
+    if isinstance(value, list | dict) and not depth:
+        raise ValueError("it is nested deeply")
+    match value:
+        case None:
+            return pa.null()
+        case bool():
+            return pa.bool_()
+        case str():
+            return pa.string()
+        case int():
+            return pa.int64()
+        case _Real():
+            return pa.float64()
+        case list():
+            return make_list(reduce(unify_types, (_type_of(each, depth - 1) for each in value), pa.null()))
+        case dict():
+            return make_struct({key: _type_of(each, depth - 1) for key, each in value.items()})
+    raise ValueError(value)  # NaN, infinity
 
 
 def unify_types(left: pa.DataType, right: pa.DataType) -> pa.DataType:

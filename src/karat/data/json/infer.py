@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,7 +13,7 @@ import pyarrow as pa
 from karat.core.columns.ids import is_spans
 from karat.core.columns.json_text import RAW
 from karat.data.json.arrow_types import has_numbers, replace_null_types, same_but_case, to_type, unify_types
-from karat.data.json.uniform import count_lines
+from karat.data.json.lines import Lines, scan_lines
 from karat.data.roles import find_layout
 from karat.data.storage.duckdb import (
     MOST_COLUMNS,
@@ -56,11 +57,13 @@ class JsonFile:
 
 
 @interruptible()
-def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[Kinds, int, int, int]:
-    """The types of the columns, the number of rows, their bytes, and those that a row has at most, from all rows.
+def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[Kinds, int, int, int, Lines | None]:
+    """The types of the columns, the number of rows, their bytes, and those that a row has at most, from all rows; what
+    reads them where a kernel does.
 
     Calling `json_structure` on every row is slow. So the first rows predict the types, and a compiled kernel checks
-    whether all rows match them plainly. If not, SQL finds the rows that do not, and only those get `json_structure`.
+    whether it can read all rows with their keys. If not, SQL finds the rows that are not of these types, and only those
+    get `json_structure`.
     Raises `ValueError` or `duckdb.Error` if a row is not an object.
     """
     shaped = f"SELECT json_structure(json) AS shape, json FROM {file.objects()}"  # noqa: S608
@@ -71,8 +74,8 @@ def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[
     elif rows == FIRST_ROWS:
         kinds, rows, size, longest, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
     lines = (rows == _SAMPLE or log) and _is_flat(kinds) and file.layout == "newline_delimited"
-    if lines and (plain := count_lines(file.path, kinds)):
-        return {key: replace_null_types(kind) for key, kind in kinds.items()}, *plain
+    if lines and (plain := scan_lines(Path(file.path), list(kinds))) and (found := plain.find_types()) is not None:
+        return found, plain.rows, plain.size, 0, plain
     if rows == _SAMPLE or log:
         shaped = _shape_of_unexpected(file, kinds) if _is_flat(kinds) else shaped
         kinds, rows, size, longest, unexpected = _unite_shapes(connection, shaped, kinds)
@@ -82,7 +85,7 @@ def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[
     widen(connection, len(kinds))
     for key in _too_long(connection, file, kinds) if unexpected else []:
         kinds[key] = RAW
-    return kinds, rows, size, longest
+    return kinds, rows, size, longest, None
 
 
 def _keep_nested_as_text(kinds: Kinds) -> Kinds:

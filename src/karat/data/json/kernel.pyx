@@ -1,8 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""JSON seen fast: whether lines are plainly what the lines before them were, and where the members of objects lie.
-
-A yes is fast; a no says only "look closer".
-"""
+"""Where the members of JSON objects lie; what says no decides nothing."""
 
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memchr, memcmp, memcpy
@@ -10,164 +7,11 @@ from libc.string cimport memchr, memcmp, memcpy
 ctypedef const uint8_t* Bytes
 
 cdef enum:
-    NOTHING, TEXT, TRUTH, WHOLE, REAL, ANY  # what a value may be besides null
     MOST = 256  # columns
 
 cdef struct Column:
     Bytes key  # with its quotes
     Py_ssize_t size
-    int kind
-    bint several  # in a list
-
-
-def count_plain(const uint8_t[::1] data, list keys, list kinds, list several):
-    """How many complete lines `data` starts with, and where they end; -1 lines where one is not plain.
-
-    A line is plain if it is one object with some of these keys, in their order, each with null or a value of its kind.
-    """
-    cdef Column columns[MOST]
-    cdef Py_ssize_t lines = 0, count = len(keys), at
-    if data.shape[0] == 0:
-        return 0, 0
-    if count > MOST:
-        return -1, 0
-    for at in range(count):
-        columns[at].key = keys[at]
-        columns[at].size = len(keys[at])
-        columns[at].kind = kinds[at]
-        columns[at].several = several[at]
-    cdef Bytes text = &data[0]
-    cdef Bytes end = text + data.shape[0]
-    cdef Bytes stop
-    with nogil:
-        while text < end:
-            stop = <Bytes> memchr(text, 10, end - text)
-            if stop == NULL:
-                break
-            if not is_plain(text, stop, columns, count):
-                lines = -1
-                break
-            lines += 1
-            text = stop + 1
-    return lines, text - &data[0]
-
-
-cdef bint is_plain(Bytes s, Bytes end, const Column* columns, Py_ssize_t count) noexcept nogil:
-    cdef Py_ssize_t at = 0
-    s = skip(s, end)
-    if s == end or s[0] != 123:
-        return False
-    s = skip(s + 1, end)
-    while True:
-        while at < count and not (end - s > columns[at].size and memcmp(s, columns[at].key, columns[at].size) == 0):
-            at += 1
-        if at == count:
-            return False
-        s = skip(s + columns[at].size, end)
-        if s == end or s[0] != 58:
-            return False
-        s = skip(s + 1, end)
-        s = after_list(s, end, columns[at].kind) if columns[at].several else after_value(s, end, columns[at].kind)
-        if s == NULL:
-            return False
-        at += 1
-        s = skip(s, end)
-        if s == end or s[0] != 44:
-            break
-        s = skip(s + 1, end)
-    return s < end and s[0] == 125 and skip(s + 1, end) == end
-
-
-cdef inline Bytes skip(Bytes s, Bytes end) noexcept nogil:
-    while s < end and (s[0] == 32 or s[0] == 9 or s[0] == 13):
-        s += 1
-    return s
-
-
-cdef Bytes after_list(Bytes s, Bytes end, int kind) noexcept nogil:
-    if s == end or s[0] != 91:
-        return after_value(s, end, NOTHING)
-    s = skip(s + 1, end)
-    if s < end and s[0] == 93:
-        return s + 1
-    while True:
-        s = after_value(s, end, kind)
-        if s == NULL:
-            return NULL
-        s = skip(s, end)
-        if s == end:
-            return NULL
-        if s[0] == 93:
-            return s + 1
-        if s[0] != 44:
-            return NULL
-        s = skip(s + 1, end)
-
-
-cdef Bytes after_value(Bytes s, Bytes end, int kind) noexcept nogil:
-    """Past a value of the kind, or null; NULL where there is none."""
-    if end - s >= 4 and memcmp(s, b"null", 4) == 0:
-        return s + 4
-    if kind == TEXT:
-        return after_text(s, end)
-    if kind == TRUTH:
-        if end - s >= 4 and memcmp(s, b"true", 4) == 0:
-            return s + 4
-        return s + 5 if end - s >= 5 and memcmp(s, b"false", 5) == 0 else NULL
-    if kind == ANY:
-        return after_any(s, end)
-    return after_number(s, end, kind == WHOLE) if kind == WHOLE or kind == REAL else NULL
-
-
-cdef Bytes after_text(Bytes s, Bytes end) noexcept nogil:
-    cdef Bytes quote
-    cdef Bytes slash
-    if s == end or s[0] != 34:
-        return NULL
-    s += 1
-    while True:
-        quote = <Bytes> memchr(s, 34, end - s)
-        if quote == NULL:
-            return NULL
-        slash = <Bytes> memchr(s, 92, quote - s)
-        if slash == NULL:
-            return quote + 1
-        s = slash + 2  # an escaped quote does not end it
-        if s > end:
-            return NULL
-
-
-cdef Bytes after_number(Bytes s, Bytes end, bint whole) noexcept nogil:
-    """Past a number that its type holds without loss: at most 18 digits, or 15 where it has neither point nor end."""
-    cdef Bytes start
-    if s < end and s[0] == 45:
-        s += 1
-    start = s
-    s = after_digits(s, end)
-    if s == start or s - start > (18 if whole else 15) and not (not whole and s < end and s[0] == 46):
-        return NULL
-    if whole:
-        return s
-    if s < end and s[0] == 46:
-        start = s + 1
-        s = after_digits(start, end)
-        if s == start:
-            return NULL
-    if s < end and s[0] == 101:
-        s += 1
-        if s < end and s[0] == 45:
-            s += 1
-        start = s
-        s = after_digits(s, end)
-        if not 1 <= s - start <= 2:
-            return NULL
-    return s
-
-
-cdef inline Bytes after_digits(Bytes s, Bytes end) noexcept nogil:
-    while s < end and 48 <= s[0] <= 57:
-        s += 1
-    return s
 
 
 def find_members(const uint8_t[::1] data, const int32_t[:] lows, const int32_t[:] highs, list keys,
@@ -257,6 +101,24 @@ cdef bint find(Bytes text, Bytes s, Bytes end, const Column* columns, Py_ssize_t
         if s[0] != 44:
             return False
         s = past_space(s + 1, end)
+
+
+cdef Bytes after_text(Bytes s, Bytes end) noexcept nogil:
+    cdef Bytes quote
+    cdef Bytes slash
+    if s == end or s[0] != 34:
+        return NULL
+    s += 1
+    while True:
+        quote = <Bytes> memchr(s, 34, end - s)
+        if quote == NULL:
+            return NULL
+        slash = <Bytes> memchr(s, 92, quote - s)
+        if slash == NULL:
+            return quote + 1
+        s = slash + 2  # an escaped quote does not end it
+        if s > end:
+            return NULL
 
 
 cdef inline Bytes past_space(Bytes s, Bytes end) noexcept nogil:
