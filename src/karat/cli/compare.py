@@ -71,8 +71,8 @@ def compare(
         raise click.UsageError("expected at least two systems: karat compare A B")
     if ranking:
         others = {"--human": people.human, "--fail-if-worse": fail_if_worse, "--flipped": flipped}
-        if asked := [name for name, value in others.items() if value]:
-            raise click.UsageError(f"{asked[0]} compares each system with A: leave --rank away")
+        if flags := [name for name, value in others.items() if value]:
+            raise click.UsageError(f"{flags[0]} compares each system with A: leave --rank away")
         rank(systems, ranking, table, people.label_map, as_json=as_json, **options)
         return
     from karat.runs.compare.compare import compare as compare_systems  # noqa: PLC0415  (heavy)

@@ -30,9 +30,9 @@ def metrics(name: str | None) -> None:
 
     screen = open_screen()
     if name is not None:
-        found = [metric for metric in all_metrics() if metric.name == name] or parse_all(name)
+        chosen = [metric for metric in all_metrics() if metric.name == name] or parse_all(name)
         preset = find_preset(name)
-        for line in (explain_preset(preset) if preset else "\n\n".join(map(explain, found))).splitlines():
+        for line in (explain_preset(preset) if preset else "\n\n".join(map(explain, chosen))).splitlines():
             screen.line(line)
         return
     summaries = {metric.name: metric.definition.summary for metric in (*all_metrics(), *map(Judge, own_judges()))}

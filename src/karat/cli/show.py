@@ -64,8 +64,8 @@ def show(
     karat show before after --counts --where "topic = 'geography'"
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     if counted:
-        if given := [f"--{name}" for name, value in {**counts, "order": order, "show": columns}.items() if value]:
-            raise click.UsageError(f"--counts shows no rows: leave out {' and '.join(given)}")
+        if flags := [f"--{name}" for name, value in {**counts, "order": order, "show": columns}.items() if value]:
+            raise click.UsageError(f"--counts shows no rows: leave out {' and '.join(flags)}")
         _count(runs, spec, where, on, as_json=as_json)
         return
     several, default = len(runs) > 1, "first" if order or len(runs) > 1 else "worst"

@@ -74,12 +74,12 @@ class Panel:
         criteria = form.choose(material[name])
         if not criteria:
             return Vote(Verdict(None, reason=f"no criterion has the tag {form.tag!r}"))
-        asked = []
+        requests = []
         for part in form.split(criteria):
             shown = [{"number": number, "criterion": each["criterion"]} for number, each in enumerate(part, 1)]
             prompt = messages(self.prefix, {**material, name: shown})
-            asked.append(self._ask(member, prompt, replace(form, count=len(part))))
-        return combine_criteria(await asyncio.gather(*asked), criteria, form)
+            requests.append(self._ask(member, prompt, replace(form, count=len(part))))
+        return combine_criteria(await asyncio.gather(*requests), criteria, form)
 
     async def _judge_item(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:
         """One member's vote on a row or an item; with `swap` in the rubric, in both orders."""
@@ -90,8 +90,8 @@ class Panel:
                 return Vote(form.verdict({}))
         if swap is None or not isinstance(form, Label):
             return await self._ask(member, messages(self.prefix, material), form)
-        given, swapped = (messages(self.prefix, each) for each in (material, swap.swap_inputs(material)))
-        orders = await asyncio.gather(self._ask(member, given, form), self._ask(member, swapped, form))
+        request, swapped = (messages(self.prefix, each) for each in (material, swap.swap_inputs(material)))
+        orders = await asyncio.gather(self._ask(member, request, form), self._ask(member, swapped, form))
         return combine_orders(*orders, swap, form)
 
     async def _ask(self, member: PanelMember, prompt: Sequence[ChatMessage], form: Form) -> Vote:

@@ -33,13 +33,13 @@ def sent_with(settings: Mapping[str, Any], sample: int) -> dict[str, Any]:
 def read_request(table: TomlTable) -> dict[str, Any]:
     """The table `request` of a rubric; `SpecError` for a wrong value."""
     kinds = {"max_tokens": int, "reasoning_effort": str, "timeout": float, "extra_body": dict}
-    found = {name: value for name, kind in kinds.items() if (value := table.take(name, kind, None)) is not None}
-    for name, value in found.items():
+    settings = {name: value for name, kind in kinds.items() if (value := table.take(name, kind, None)) is not None}
+    for name, value in settings.items():
         try:
             check_timeout(value) if name == "timeout" else _SETTINGS[name].accept(value, table.name)
         except SpecError as error:
             raise SpecError(f"{table.path(name)}: {error}") from None
-    return found
+    return settings
 
 
 def check_timeout(value: float) -> float:

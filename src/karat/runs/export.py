@@ -41,10 +41,10 @@ def export_run(
     else:
         check_document(path, ".xml")
         confidence = run.manifest.settings.get("confidence", 0.95)
-        found = list(_read_values(run))
-        title = f"{run.name}: {found[0].value.n} rows" if found else run.name
-        table = value_table(found, confidence, percent=percent, caption=title)
-        value_document(table, found, confidence, run.values).save(path, plus_minus=plus_minus)
+        metric_values = list(_read_values(run))
+        title = f"{run.name}: {metric_values[0].value.n} rows" if metric_values else run.name
+        table = value_table(metric_values, confidence, percent=percent, caption=title)
+        value_document(table, metric_values, confidence, run.values).save(path, plus_minus=plus_minus)
 
 
 def _read_values(run: Run) -> Iterator[MetricValue]:

@@ -71,13 +71,13 @@ def _roles(context: click.Context, typed: str) -> Iterator[str]:
 
 def _scored(context: click.Context, typed: str) -> Iterator[str]:
     """The metrics that the runs and files typed before were scored with, else all."""
-    found = list[str]()
+    specs = list[str]()
     for source in _sources(context):
         from karat.runs.store.run import open_scored  # noqa: PLC0415  (heavy)
 
         with suppress(Exception):  # what cannot be read has no metrics to offer
-            found += (_find_run(source) or open_scored(Path(source).expanduser())).specs
-    yield from found or _metrics(context, typed)
+            specs += (_find_run(source) or open_scored(Path(source).expanduser())).specs
+    yield from specs or _metrics(context, typed)
 
 
 def _metrics(_context: click.Context, typed: str) -> Iterator[str]:

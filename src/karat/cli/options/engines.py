@@ -58,33 +58,33 @@ class EngineOptions:
     @contextmanager
     def use_machine(self, metrics: Sequence[Metric]) -> Iterator[None]:
         """Within the block models of similarity run where the flags say."""
-        given = {name: value for name in ("device", "backend", "batch_size") if (value := getattr(self, name))}
-        if not given:
+        settings = {name: value for name in ("device", "backend", "batch_size") if (value := getattr(self, name))}
+        if not settings:
             yield
             return
         if not any(each.definition.remote and not each.definition.judge for each in metrics):
-            flag = next(iter(given)).replace("_", "-")
+            flag = next(iter(settings)).replace("_", "-")
             raise UsageError(f"--{flag} is about models of similarity, but no metric runs one")
         from karat.models.encoders.machine import Machine, use_machine  # noqa: PLC0415  (heavy)
 
-        with use_machine(Machine(**given)):
+        with use_machine(Machine(**settings)):
             yield
 
     def read(self) -> Any:
         """The engine, with what is about its cluster; None for none."""
         members = {"address": self.address, "gpus": self.gpus, "remote": self.remote, "judges": self.cluster_judges}
-        given = {member: value for member, value in members.items() if value not in (None, False)}
-        if not given:
+        settings = {member: value for member, value in members.items() if value not in (None, False)}
+        if not settings:
             return self.engine
         from karat.runs.scoring.tasks.local import find_engine  # noqa: PLC0415  (heavy)
 
         engine: Any = None if self.engine is None else find_engine(self.engine)
-        for member in given:
+        for member in settings:
             if not hasattr(engine, member):
                 flag = "cluster-judges" if member == "judges" else member
                 name = "spark" if member == "remote" else "ray"
                 raise UsageError(f"--{flag} belongs to a cluster: it needs --engine {name}")
-        return replace(engine, **given)
+        return replace(engine, **settings)
 
 
 engine_options = option_group("engine", EngineOptions, _OPTIONS)

@@ -27,9 +27,9 @@ def print_examination(found: Examination, system: str) -> None:
     for note in found.notes:
         screen.line(note, "dim")
     for judge in found.judges:
-        asked = "" if judge.replies is None else f": {judge.replies.asked} verdicts on {judge.n} rows"
-        if len(found.judges) > 1 or asked:
-            screen.line(f"{judge.score}{asked}")
+        verdicts = "" if judge.replies is None else f": {judge.replies.asked} verdicts on {judge.n} rows"
+        if len(found.judges) > 1 or verdicts:
+            screen.line(f"{judge.score}{verdicts}")
         for sentence in dict.fromkeys(judge.sentences or [NOTHING] * (judge.replies is not None)):
             screen.line(sentence)
     for table in found.tables():

@@ -102,10 +102,10 @@ class Gates:
         slice.
         """
         numbers = {metric.spec: at for each in (metrics, asked) for at, metric in enumerate(each)}
-        found = [replace(gate, at=_find(gate, numbers, by)) for gate in self.floors]
-        if by is not None and (wanted := [gate for gate in found if gate.column is not None]):
+        gates = [replace(gate, at=_find(gate, numbers, by)) for gate in self.floors]
+        if by is not None and (wanted := [gate for gate in gates if gate.column is not None]):
             _check_slices(wanted, by, files)
-        return replace(self, floors=found)
+        return replace(self, floors=gates)
 
     def failures(self, result: Result) -> Iterator[str]:
         """A line for each value that does not reach its gate, and for each metric with too few scores."""

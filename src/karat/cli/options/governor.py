@@ -45,9 +45,9 @@ def check_governor(asking: ModelOptions) -> None:
     """Raise `click.UsageError` for flags that contradict files of requests and replies."""
     named = "--write-requests" if asking.write_requests is not None else "--replies" if asking.replies else None
     others = {"--dry-run": asking.dry_run, "--no-cache": asking.no_cache}
-    if named and (given := [name for name, value in others.items() if value]):
-        why = "keeps replies in the cache" if given == ["--no-cache"] else "sends nothing"
-        raise click.UsageError(f"{named} {why}: leave {given[0]} away")
+    if named and (flags := [name for name, value in others.items() if value]):
+        why = "keeps replies in the cache" if flags == ["--no-cache"] else "sends nothing"
+        raise click.UsageError(f"{named} {why}: leave {flags[0]} away")
 
 
 @contextmanager

@@ -80,9 +80,9 @@ def _list_texts(row: ScoredRow, normalize: str) -> Iterator[MarkedText]:
         yield _unmarked("question", row.question)
     answer = [] if row.prediction is None else [row.prediction]
     golds = [mark_words(gold, answer, normalize) for gold in row.references]
-    found = any(all(mark == "same" for _, mark in gold) for gold in golds)  # one gold answer is wholly there
+    whole = any(all(mark == "same" for _, mark in gold) for gold in golds)  # one gold answer is wholly there
     for gold, pieces in zip(row.references[:_GOLDS], golds, strict=False):
-        yield MarkedText("reference", _whole(gold) if found else pieces, "removed")
+        yield MarkedText("reference", _whole(gold) if whole else pieces, "removed")
     if row.references[_GOLDS:]:
         yield _unmarked("reference", f"… and {len(row.references) - _GOLDS:,} more")
     pieces = _whole(None) if row.prediction is None else mark_words(row.prediction, row.references, normalize)

@@ -92,9 +92,9 @@ def _print_corrected(screen: Screen, result: Result) -> None:
     for note in human.get("notes", ()):
         screen.line(note, "dim")
     groups = ((spec, *pair) for spec, each in result.corrected_groups.items() for pair in each.items())
-    for spec, label, found in [*((spec, None, found) for spec, found in result.corrected.items()), *groups]:
-        if label is None or found.value is None:
-            screen.line(f"{spec if label is None else f'{spec}, {label}'}: {found.worth_in_words}", "dim")
+    for spec, label, corrected in [*((spec, None, corrected) for spec, corrected in result.corrected.items()), *groups]:
+        if label is None or corrected.value is None:
+            screen.line(f"{spec if label is None else f'{spec}, {label}'}: {corrected.worth_in_words}", "dim")
     screen.line("corrected: the mean that people would give to all rows; no row without a label counts as wrong", "dim")
 
 

@@ -60,10 +60,10 @@ def map_option(meaning: str, option: Callable[..., Any] = option) -> Callable[[C
     def read(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
         return dict(read_pair(text, parameter.opts[0]) for text in texts)
 
-    made: Callable[[Command], Command] = option(
+    decorator: Callable[[Command], Command] = option(
         "--map", "map", multiple=True, type=MAPPING, callback=read, help=meaning
     )
-    return made
+    return decorator
 
 
 def confidence_option(meaning: str, default: float | None = 0.95) -> Callable[[Command], Command]:
@@ -151,8 +151,8 @@ def print_report(
     if as_json:
         from karat.cli.options.printed import SystemValues  # noqa: PLC0415  (heavy)
 
-        found = {name: result.stored for name, result in results.items()}
-        click.echo(json.dumps(found.get("", SystemValues(found, compared)).as_dict(), ensure_ascii=False))
+        stored = {name: result.stored for name, result in results.items()}
+        click.echo(json.dumps(stored.get("", SystemValues(stored, compared)).as_dict(), ensure_ascii=False))
     else:
         _print_results(results, compared, by)
     exit_if_capped()

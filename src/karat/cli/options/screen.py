@@ -40,9 +40,9 @@ def open_screen() -> Screen:
     terminal = sys.stdout.isatty()
     columns = os.environ.get("COLUMNS", "")
     sized = terminal or (columns.isdecimal() and int(columns) > 0)
-    asked = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    forced = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
     shown = terminal and os.environ.get("TERM") != "dumb"
-    colour = (asked or shown) and not os.environ.get("NO_COLOR")
+    colour = (forced or shown) and not os.environ.get("NO_COLOR")
     return Screen(shutil.get_terminal_size().columns if sized else sys.maxsize, colour)
 
 

@@ -93,9 +93,9 @@ class Command(click.Command):
         if not taken:
             return super().invoke(ctx)
         file: SettingsFile = ctx.obj
-        said = f"{file.name}: {shlex.join(taken)}"
-        click.echo(f"from {said}", err=True)
-        with change_context(settings=said):
+        origin = f"{file.name}: {shlex.join(taken)}"
+        click.echo(f"from {origin}", err=True)
+        with change_context(settings=origin):
             return super().invoke(ctx)
 
 
@@ -135,8 +135,8 @@ def _origin(url: str) -> tuple[str, str, int | None]:
 def commands_with_settings(context: click.Context) -> dict[str, click.Command]:
     """The commands that take options from a settings file, by their names."""
     group: Any = context.command
-    found = ((name, group.get_command(context, name)) for name in group.list_commands(context))
-    return {name: each for name, each in found if isinstance(each, Command)}
+    commands = ((name, group.get_command(context, name)) for name in group.list_commands(context))
+    return {name: each for name, each in commands if isinstance(each, Command)}
 
 
 def _type_option(key: str, value: Any) -> list[str]:

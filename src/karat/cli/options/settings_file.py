@@ -44,12 +44,12 @@ class SettingsFile:
         options = {name: list_options(each) for name, each in commands.items()}
         shared = {key: value for key, value in self.content.items() if not (key in options and isinstance(value, dict))}
         everywhere = {key: option for each in options.values() for key, option in each.items()}
-        found = {key: self._read(everywhere, key, value, names=options) for key, value in shared.items()}
-        found |= {
+        defaults = {key: self._read(everywhere, key, value, names=options) for key, value in shared.items()}
+        defaults |= {
             key: self._read(options[command], key, value, f"[{command}] ")
             for key, value in self.content.get(command, {}).items()
         }
-        return {options[command][key].name or key: value for key, value in found.items() if key in options[command]}
+        return {options[command][key].name or key: value for key, value in defaults.items() if key in options[command]}
 
     def _read(
         self, options: Mapping[str, click.Option], key: str, value: Any, table: str = "", names: Iterable[str] = ()
@@ -77,9 +77,9 @@ class SettingsFile:
         """A path as it is seen from the working directory; any other text as it is."""
         prefix, path, rest = "", text, ""
         if option.type is SPEC:
-            if (found := _SPEC_FILE.fullmatch(text)) is None:
+            if (match := _SPEC_FILE.fullmatch(text)) is None:
                 return text
-            prefix, path, rest = found["prefix"] or "", found["path"], found["rest"]
+            prefix, path, rest = match["prefix"] or "", match["path"], match["rest"]
         elif not (isinstance(option.type, Offered) and option.type.is_path):
             return text
         whole, named = self.folder / path, isinstance(option.type, Offered) and option.type.is_name

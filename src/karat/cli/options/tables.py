@@ -35,8 +35,8 @@ class TableFiles:
 
     def check(self, *sources: Any) -> None:
         """Raise, before anything is computed, what writing would; `DataError` where a file is one of the sources."""
-        asked = {"percent": self.percent, "plus-minus": self.plus_minus, "label": self.label}
-        for name, value in asked.items():
+        flags = {"percent": self.percent, "plus-minus": self.plus_minus, "label": self.label}
+        for name, value in flags.items():
             if value and not self.outputs:
                 raise click.UsageError(f"--{name} is about the file of -o OUT")
         from karat.data.write import refuse_overwriting  # noqa: PLC0415  (heavy)

@@ -136,8 +136,8 @@ def judge(
     if dry_run:
         return
     with _asking(parsed, asking, same) as chosen, scoring.progress_bar() as progress:
-        found = examine(data, chosen, progress=progress, **options)
-    _show(found, system, keep_calibration, outputs, as_json=as_json)
+        examination = examine(data, chosen, progress=progress, **options)
+    _show(examination, system, keep_calibration, outputs, as_json=as_json)
 
 
 @contextmanager

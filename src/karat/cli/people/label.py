@@ -25,9 +25,9 @@ if sys.platform == "win32":
     def _is_typed(seconds: float) -> bool:
         """Whether a key is typed within this time."""
         end = monotonic() + seconds
-        while not (found := bool(msvcrt.kbhit())) and monotonic() < end:
+        while not (typed := bool(msvcrt.kbhit())) and monotonic() < end:
             sleep(0.01)
-        return found
+        return typed
 else:
     import termios
     import tty

@@ -42,12 +42,12 @@ def init(folder: Path, *, overwrite: bool) -> None:
     from karat.core.atomic import write_text  # noqa: PLC0415
     from karat.runs.survey.trials import propose  # noqa: PLC0415
 
-    found = propose(folder)
-    if not found.found.files:
+    proposals = propose(folder)
+    if not proposals.found.files:
         formats = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, each also .gz or .zst, or TREC's runs and qrels"
         raise click.ClickException(f"{folder} holds no data files ({formats}); `karat demo` shows an example")
-    _print(open_screen(), folder, found)
-    files, left_out = make_files(folder, found)
+    _print(open_screen(), folder, proposals)
+    files, left_out = make_files(folder, proposals)
     if not overwrite and (there := [str(path) for path in files if path.is_symlink() or path.exists()]):
         raise click.ClickException(f"nothing was written: {', '.join(there)} is there; --overwrite replaces it")
     if left_out:
@@ -61,8 +61,8 @@ def init(folder: Path, *, overwrite: bool) -> None:
         click.echo(f"wrote {path}", err=True)
     if not files:
         raise click.ClickException("nothing was written: nothing can be scored yet")
-    if found.systems or found.questions:
-        task = "" if found.systems else f"fill in {folder / TASK}, then "
+    if proposals.systems or proposals.questions:
+        task = "" if proposals.systems else f"fill in {folder / TASK}, then "
         click.echo(f"next: {task}sh {shlex.quote(str(next(iter(files))))}", err=True)
         if shutil.which("karat") is None:
             click.echo(f"karat is not on your path: . {Path(sys.prefix, 'bin', 'activate')}", err=True)
@@ -84,8 +84,8 @@ def _print(screen: Screen, folder: Path, found: Proposals) -> None:
         if len(group) > 1:
             screen.line(_one_line(f"can be compared: {', '.join(each.name for each in group)}"))
     _list(screen, [f"{each.name}: {each.note}" for each in systems if each.note])
-    asked = "questions and gold, but no answers: karat experiment calls your system"
-    _list(screen, [f"{file.path}: {asked}" for file in found.questions])
+    hint = "questions and gold, but no answers: karat experiment calls your system"
+    _list(screen, [f"{file.path}: {hint}" for file in found.questions])
     if found.unclear:
         screen.line("could not tell:")
         _list(screen, [f"  {each}" for each in found.unclear])

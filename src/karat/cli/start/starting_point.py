@@ -273,8 +273,10 @@ def _write_workflow(first: Scorable, below: Path) -> str:
     spec, value = next(iter(first.result.values.items()))
     score = json.dumps(f"{_score(first, below=below)} --run candidate", ensure_ascii=False)
     install = json.dumps(f"pip install {shlex.quote(_requirement())}")
-    asked = f"{_read(below, first)} -m judge:{(first.judges or [_JUDGE])[0]} --model NAME --max-calls 500 --run judged"
-    judge = json.dumps(asked, ensure_ascii=False)
+    command = (
+        f"{_read(below, first)} -m judge:{(first.judges or [_JUDGE])[0]} --model NAME --max-calls 500 --run judged"
+    )
+    judge = json.dumps(command, ensure_ascii=False)
     return _WORKFLOW.format(install=install, score=score, judge=judge, gate=f"{spec}={value.value:.2f}")
 
 

@@ -182,14 +182,14 @@ class Statements(Averaged):
         """The verdict on all sentences; raises `ReplyError` where one has none."""
         if lacking := [number for number, listed in reply.items() if not listed]:
             raise ReplyError(f"the reply has no verdict on number {', '.join(lacking)}")
-        numbers, found = count(1), list[Verdict]()
+        numbers, verdicts = count(1), list[Verdict]()
         for size in self.sizes if self.alternatives else (sum(self.sizes),):
             shown = [{"sentence": n, **each} for n in islice(numbers, size) for each in reply[str(n)]]
             worth = [self.verdicts[each["verdict"]] for each in shown if each["verdict"] != self.uncounted]
             score = sum(worth) / len(worth) if worth else self.empty
             reason = f"no sentence of {self.split} has anything to judge" if score is None else None
-            found.append(Verdict(score, statements=json.dumps(shown, ensure_ascii=False), reason=reason))
-        return max(found, key=lambda each: float("-inf") if each.score is None else each.score)
+            verdicts.append(Verdict(score, statements=json.dumps(shown, ensure_ascii=False), reason=reason))
+        return max(verdicts, key=lambda each: float("-inf") if each.score is None else each.score)
 
 
 @dataclass(frozen=True, kw_only=True)

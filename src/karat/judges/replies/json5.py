@@ -51,5 +51,5 @@ def _convert(token: re.Match[str]) -> str:
 
 def _escape(character: re.Match[str]) -> str:
     r"""A character of a text as JSON has it; a backslash that begins no escape sequence, as in `\(`, is itself."""
-    found = character[0]
-    return _PLAIN.get(found) or (f"\\{found}" if len(found) == 2 and found[1] not in '"\\/bfnrt' else found)
+    escaped = character[0]
+    return _PLAIN.get(escaped) or (f"\\{escaped}" if len(escaped) == 2 and escaped[1] not in '"\\/bfnrt' else escaped)

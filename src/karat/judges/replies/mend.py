@@ -47,13 +47,13 @@ def find_choice(value: Any, choices: Sequence[str]) -> Any:
     >>> find_choice("**Not attempted**.", ["correct", "not_attempted"]), find_choice("a", ["A", "a "])
     ('not_attempted', 'a')
     """
-    said = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
-    if not isinstance(said, str) or said in choices:
-        return said
+    text = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
+    if not isinstance(text, str) or text in choices:
+        return text
     for plain in (str.casefold, _normalized):
-        found = [each for each in choices if plain(each.strip()) == plain(said.strip()) != ""]
-        if len(found) == 1:
-            return found[0]
+        fitting = [each for each in choices if plain(each.strip()) == plain(text.strip()) != ""]
+        if len(fitting) == 1:
+            return fitting[0]
     return value
 
 

@@ -76,7 +76,7 @@ def _mend(reply: Reply, form: Form) -> Verdict:
     if not text:
         raise ReplyError("the reply is empty")
     text = inner if isinstance(inner := _decode(text), str) else text  # JSON as a text of JSON
-    found, problems, rest, end = list[Any](), list[str](), "", 0
+    values, problems, rest, end = list[Any](), list[str](), "", 0
     for start, stop, value in _objects(text):
         try:
             mended = _fit(value, form.schema)
@@ -84,18 +84,18 @@ def _mend(reply: Reply, form: Form) -> Verdict:
             problems.append(str(error))
             continue
         rest, end = rest + text[end:start], stop
-        if mended not in found:
-            found.append(mended)
+        if mended not in values:
+            values.append(mended)
     after = text[end:].strip("` \n")
-    if only_thoughts and (not found or after):
+    if only_thoughts and (not values or after):
         raise ReplyError(_NO_VERDICT)
-    if not found:
+    if not values:
         raise_if_refused(text)
         return form.verdict(_fit_alone(text, form.schema, problems))
-    if len(found) > 1:
-        raise ReplyError(f"the reply holds {len(found)} objects in the form asked for, and they differ")
-    _check_rest(rest + text[end:], found[0], form.schema)
-    return form.verdict(found[0])
+    if len(values) > 1:
+        raise ReplyError(f"the reply holds {len(values)} objects in the form asked for, and they differ")
+    _check_rest(rest + text[end:], values[0], form.schema)
+    return form.verdict(values[0])
 
 
 def raise_if_refused(text: str) -> None:
@@ -168,10 +168,10 @@ def _check_rest(rest: str, value: Mapping[str, Any], schema: Mapping[str, Any]) 
     if key := re.search(rf"[\"'“]({'|'.join(names)})[\"'”]\s*:", rest):
         raise ReplyError(f"the reply holds one object in the form asked for, and a part of another: {key[0]}")
     for name, inner in schema["properties"].items():
-        for said in re.findall(rf"(?i)\b{re.escape(name)}\b\W{{0,4}}[:=]\W{{0,4}}([\w-]+)", rest):
+        for verdict in re.findall(rf"(?i)\b{re.escape(name)}\b\W{{0,4}}[:=]\W{{0,4}}([\w-]+)", rest):
             if (
                 "enum" in inner
-                and (other := find_choice(said, inner["enum"])) in inner["enum"]
+                and (other := find_choice(verdict, inner["enum"])) in inner["enum"]
                 and other != value[name]
             ):
                 raise ReplyError(f"the reply names two verdicts: {other!r}, and {value[name]!r} in its object")

@@ -79,8 +79,8 @@ def item_columns(schema: pa.Schema, mapping: Mapping[str, str], joined: str = ""
     *ids, question = id_columns(schema, mapping, joined)
     known = [name for name in ids if name and singular(name) not in _NO_QUESTIONS]
     row = ["row"] if {"row", "repetition"}.issubset(names) else []  # of an experiment
-    found = [*row, *known, *(name for name in names if singular(name) in TASK_IDS), question]
-    return list(dict.fromkeys(filter(None, found)))
+    columns = [*row, *known, *(name for name in names if singular(name) in TASK_IDS), question]
+    return list(dict.fromkeys(filter(None, columns)))
 
 
 def find_question(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:
@@ -93,11 +93,11 @@ def find_question(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:
 
 def find_id(rows: Readable, mapping: Mapping[str, str] = MappingProxyType({}), joined: str = "") -> str:
     """The first of the columns above with a unique value in every row, else the first; `SpecError` where none is."""
-    found = list(dict.fromkeys(filter(None, id_columns(rows.schema, mapping, joined))))
-    if not found:
+    ids = list(dict.fromkeys(filter(None, id_columns(rows.schema, mapping, joined))))
+    if not ids:
         problem = f"no column of {rows.name} has the name of an id; its columns are {', '.join(rows.schema.names)}"
         raise SpecError(f"say which column tells the rows apart, --on COLUMN (in Python, on=): {problem}")
-    return next((name for name in found if len(found) == 1 or _is_unique(rows, name)), found[0])
+    return next((name for name in ids if len(ids) == 1 or _is_unique(rows, name)), ids[0])
 
 
 def read_ids(rows: Readable, on: str) -> pa.Array:

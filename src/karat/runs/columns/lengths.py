@@ -104,13 +104,13 @@ def find_cautions(metrics: Iterable[str | Metric], lengths: Lengths | None) -> d
     >>> find_cautions(["exact_match", "contains"], Lengths(10, 9, 0, 80, 12)).keys()
     dict_keys(['exact_match'])
     """
-    found = dict[str, str]()
+    cautions = dict[str, str]()
     for metric in metrics:
         for side in _lowered_by(metric):
             if lengths is not None and side in lengths.sides:
                 lowers = "which lowers this value even where they are right"
-                found[str(metric)] = f"{lengths.describe(side)}, {lowers}; use {_INSTEAD[side]}"
-    return found
+                cautions[str(metric)] = f"{lengths.describe(side)}, {lowers}; use {_INSTEAD[side]}"
+    return cautions
 
 
 def list_cautions(cautions: Mapping[str, str]) -> Iterator[str]:
@@ -141,13 +141,13 @@ even where they are right; compare by contains, judge:correctness, or the settin
 
 def _lowered_by(metric: str | Metric) -> Iterator[Length]:
     """The lengths that lower a metric; none where an answer is extracted from the prediction first."""
-    found: Configured | None = None
+    inner: Configured | None = None
     with suppress(SpecError):  # a user's own metric may be unknown here
-        found = parse(metric) if isinstance(metric, str) else metric
-    while found is not None and found.definition.inner is not None:
-        found = found.definition.inner
-    if found is not None and found.settings.get("extract", "none") == "none":
-        yield from found.definition.lowered_by
+        inner = parse(metric) if isinstance(metric, str) else metric
+    while inner is not None and inner.definition.inner is not None:
+        inner = inner.definition.inner
+    if inner is not None and inner.settings.get("extract", "none") == "none":
+        yield from inner.definition.lowered_by
 
 
 def _measure(column: pa.Array) -> tuple[Array, Array] | None:

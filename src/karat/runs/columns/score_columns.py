@@ -45,8 +45,8 @@ def check_range(
     if expected is None:
         return
     low, high = expected
-    found = pc.min_max(numbers).as_py()
-    if found["min"] is None or low <= found["min"] <= found["max"] <= high:
+    ends = pc.min_max(numbers).as_py()
+    if ends["min"] is None or low <= ends["min"] <= ends["max"] <= high:
         return
     beyond = pc.or_(pc.less(numbers, low), pc.greater(numbers, high))
     if pc.any(beyond).as_py():
@@ -74,8 +74,8 @@ def _holds_truths(rows: Readable, name: str) -> bool:
         for batch in rows.batches([name]):
             column = batch.column(name)
             column = decode_text(column)
-            if (found := are_truths(column.flatten() if is_list(column.type) else column)) is not None:
-                return found
+            if (truths := are_truths(column.flatten() if is_list(column.type) else column)) is not None:
+                return truths
     return False
 
 

@@ -166,8 +166,10 @@ class Compared(JsonObject):
             table = self._paper(percent=percent)
             yield from ("", *fit(markdown_table(table)), "", *map(escape_markdown, table.notes))
         for findings in filter(None, (shown, rest)):
-            told = (f"- {escape_markdown(f'{each.heading}: {text}')}" for each in findings for text in each.sentences)
-            lines = ["", *fit(told), "", *fit(markdown_table(self.table(findings, percent=percent, apart=True)))]
+            sentences = (
+                f"- {escape_markdown(f'{each.heading}: {text}')}" for each in findings for text in each.sentences
+            )
+            lines = ["", *fit(sentences), "", *fit(markdown_table(self.table(findings, percent=percent, apart=True)))]
             yield from lines if findings is shown else fold(f"No difference shown: {len(rest)}", lines)
         if self.flipped:
             yield from fold(f"Rows that differ: {len(self.flipped)}", fit(self._flipped_rows(), 20_000))
@@ -182,8 +184,8 @@ class Compared(JsonObject):
         if not shown:
             return f"○ {who}: no difference could be shown in {tests}"
         counted = {word: sum(each.decision == word for each in shown) for word in ("worse", "better")}
-        said = [f"{word} in {count}" for word, count in counted.items() if count]
-        return f"{'▼' if counted['worse'] else '▲'} {who}: {', '.join(said)} of {tests}"
+        counts = [f"{word} in {count}" for word, count in counted.items() if count]
+        return f"{'▼' if counted['worse'] else '▲'} {who}: {', '.join(counts)} of {tests}"
 
     def _flipped_rows(self) -> Iterator[str]:
         names = ("row", "question", *(self.systems if len(self.systems) == 2 else ("first", "system")), "scores")
@@ -240,24 +242,28 @@ class Compared(JsonObject):
 
 def table_rows(finding: Finding, *, several: bool, percent: bool, apart: bool = False) -> Iterator[Row]:
     """The row of a finding, and one of the difference corrected by people; `several`: it names the system."""
-    found, factor, part = finding.comparison, finding.scale if percent else 1.0, finding.slice is not None and not apart
+    comparison, factor, part = (
+        finding.comparison,
+        finding.scale if percent else 1.0,
+        finding.slice is not None and not apart,
+    )
     system = (finding.system,) if several else ()
     strong = {"worse": 0, "better": 1}.get(finding.verdict)
-    measure = "odds" if found.test == "mcnemar" else "d"
+    measure = "odds" if comparison.test == "mcnemar" else "d"
     yield Row(
         (
             finding.slice if part and finding.slice else finding.heading,
             *system,
-            Cell(spell_value(found.a, factor), strong=strong == 0),
-            Cell(spell_value(found.b, factor), strong=strong == 1),
+            Cell(spell_value(comparison.a, factor), strong=strong == 0),
+            Cell(spell_value(comparison.b, factor), strong=strong == 1),
             spell_difference(finding, percent=percent),
-            spell_p(found.p),
+            spell_p(comparison.p),
             spell_p(finding.adjusted),
-            f"{found.wins}/{found.losses}/{found.ties}",
-            found.test.replace("_", " "),
-            "" if found.effect is None else f"{measure} {spell(found.effect, '.2f')}",
+            f"{comparison.wins}/{comparison.losses}/{comparison.ties}",
+            comparison.test.replace("_", " "),
+            "" if comparison.effect is None else f"{measure} {spell(comparison.effect, '.2f')}",
         ),
-        finding.verdict, part, found.difference, found.low, found.high,
+        finding.verdict, part, comparison.difference, comparison.low, comparison.high,
     )  # fmt: skip
     if (corrected := finding.corrected) is not None and corrected.value is not None:
         p = "" if finding.by_people is None else spell_p(finding.by_people.adjusted)

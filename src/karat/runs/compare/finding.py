@@ -64,10 +64,12 @@ class Finding(JsonObject):
     @property
     def verdict_by_people(self) -> ComparisonVerdict | None:
         """The same of the difference corrected by people; None where there is no such difference, or no p of it."""
-        found, test = self.corrected, self.by_people
-        if found is None or test is None or found.p is None:
+        corrected, test = self.corrected, self.by_people
+        if corrected is None or test is None or corrected.p is None:
             return None
-        seen = replace(self.comparison, difference=found.value, low=found.low, high=found.high, p=found.p)
+        seen = replace(
+            self.comparison, difference=corrected.value, low=corrected.low, high=corrected.high, p=corrected.p
+        )
         return seen.verdict(test.level)
 
     @property
@@ -91,14 +93,14 @@ class Finding(JsonObject):
     @property
     def smallest_visible(self) -> float | None:
         """The smallest difference that these rows can show, corrected for the number of tests; None if they cannot."""
-        found = self.comparison
-        if found.smallest_visible is None or found.deviation is None or self.held is None:
+        comparison = self.comparison
+        if comparison.smallest_visible is None or comparison.deviation is None or self.held is None:
             return None
-        if found.test == "mcnemar":
-            apart = (found.wins + found.losses) / found.scored
-            return smallest_share(found.scored, apart, power=found.power, level=self.held)
-        error = found.deviation / found.scored**0.5
-        visible = smallest_visible(error, found.units - 1, power=found.power, level=self.held)
+        if comparison.test == "mcnemar":
+            apart = (comparison.wins + comparison.losses) / comparison.scored
+            return smallest_share(comparison.scored, apart, power=comparison.power, level=self.held)
+        error = comparison.deviation / comparison.scored**0.5
+        visible = smallest_visible(error, comparison.units - 1, power=comparison.power, level=self.held)
         low, high = self.bounds
         return visible if low is None or high is None or visible <= high - low else None
 
@@ -118,29 +120,36 @@ class Finding(JsonObject):
         return "; ".join(self._clauses())
 
     def _clauses(self) -> Iterator[str]:
-        found = self.comparison
-        if not self.known or found.difference is None:
-            reason = "a value is not defined" if found.scored else "no row is scored in both"
+        comparison = self.comparison
+        if not self.known or comparison.difference is None:
+            reason = "a value is not defined" if comparison.scored else "no row is scored in both"
             yield f"nothing can be said of {self.first} and {self.system}: {reason}"
             return
-        claim = self._claim(self.verdict, (found.difference, found.low, found.high), self.adjusted, self.family)
+        claim = self._claim(
+            self.verdict, (comparison.difference, comparison.low, comparison.high), self.adjusted, self.family
+        )
         if self.verdict != "unclear":
             yield claim
-            if found.holds_zero is None:
+            if comparison.holds_zero is None:
                 yield "these rows give no interval of the difference"
-        elif not found.wins and not found.losses and not found.difference:
+        elif not comparison.wins and not comparison.losses and not comparison.difference:
             yield f"{self.system} and {self.first} score the same on every row"
         else:
             yield claim
-            if found.holds_zero and found.p is not None and found.p <= found.level and found.difference:
+            if (
+                comparison.holds_zero
+                and comparison.p is not None
+                and comparison.p <= comparison.level
+                and comparison.difference
+            ):
                 yield "the test tells the systems apart, but the interval of the difference holds 0"
-            elif self.family > 1 and found.holds_zero is False:
+            elif self.family > 1 and comparison.holds_zero is False:
                 yield f"the interval, which leaves out 0, is not corrected for the {self.family} tests"
             visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
             too_few = "too few rows to detect any difference"
             yield f"the smallest this data could show is {visible}" if visible else too_few
         if self.could_turn:
-            missing = found.n - found.scored
+            missing = comparison.n - comparison.scored
             rows = f"{missing} row{'s' * (missing > 1)}"
             yield f"the {rows} without a score in {self.first} or {self.system} could turn this"
         if self.caution:
@@ -149,14 +158,14 @@ class Finding(JsonObject):
     @property
     def corrected_sentence(self) -> str | None:
         """The corrected difference in words; None where there are no labels."""
-        if (found := self.corrected) is None:
+        if (corrected := self.corrected) is None:
             return None
-        if found.value is None:
-            return f"corrected by people: {found.in_words}"
+        if corrected.value is None:
+            return f"corrected by people: {corrected.in_words}"
         family = 1 if self.by_people is None else self.by_people.family
         adjusted = None if self.by_people is None else self.by_people.adjusted
-        claim = self._claim(self.verdict_by_people, (found.value, found.low, found.high), adjusted, family)
-        return f"corrected by people, {claim}; {found.worth_in_words}"
+        claim = self._claim(self.verdict_by_people, (corrected.value, corrected.low, corrected.high), adjusted, family)
+        return f"corrected by people, {claim}; {corrected.worth_in_words}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -219,8 +228,8 @@ class RankedPair:
 
 def spell_difference(finding: Finding, *, percent: bool) -> Cell:
     """The cell of a difference; one that could not be shown has a dagger."""
-    found = finding.comparison
-    cell = spell_ends(finding, found.difference, found.low, found.high, percent=percent)
+    comparison = finding.comparison
+    cell = spell_ends(finding, comparison.difference, comparison.low, comparison.high, percent=percent)
     return replace(cell, mark="†") if finding.verdict == "unclear" else cell
 
 

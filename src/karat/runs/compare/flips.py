@@ -63,10 +63,10 @@ def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: in
     streams = [run.read_scores(scored.spec) for run, scored in zip(runs, metric.by_run, strict=True)]
     scores = (np.column_stack(piece) for piece in rows.read(streams))
     keys = rows.read_ids() if rows.in_step else [from_numpy(np.arange(len(rows)))]
-    found = {(system, turn): list[_FlipRank]() for system in range(1, len(runs)) for turn in (sign, -sign)}
+    best_of = {(system, turn): list[_FlipRank]() for system in range(1, len(runs)) for turn in (sign, -sign)}
     first = 0
     for names, piece in zip_streams([keys, scores]):
-        for (system, turn), best in found.items():
+        for (system, turn), best in best_of.items():
             gains = turn * (piece[:, system] - piece[:, 0])
             at = np.flatnonzero(gains < (0 if len(best) < most else np.nextafter(best[-1].gain, 0)))
             table = pa.table({"gain": from_numpy(gains[at]), "key": names.take(from_numpy(at))})
@@ -78,5 +78,5 @@ def _choose(runs: Sequence[Run], metric: SharedMetric, rows: Alignment, most: in
             )
             best[:] = sorted([*best, *(_FlipRank(*each) for each in more)])[:most]
         first += len(piece)
-    for (system, _), best in found.items():
+    for (system, _), best in best_of.items():
         yield from ((system, place) for place in best)

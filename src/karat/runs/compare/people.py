@@ -38,11 +38,11 @@ class People:
         """What to check where scores fall as labels rise, of the first system and of that at this position."""
         if metric.spec in self.reasons:
             return ()
-        found = (
+        reversals = (
             describe_reversal(f"{self.names[each]}: {metric.spec}", self.labelled[each].judged(own, keys))
             for each, own in zip((0, at), scores, strict=True)
         )
-        return tuple(each for each in found if each)
+        return tuple(each for each in reversals if each)
 
     def correct(
         self,

@@ -63,17 +63,17 @@ def rank_matched(
 ) -> Ranked:
     """Rank systems whose rows are matched, over all rows and over the slices `by`, as `rank` does."""
     names, metrics = matched.names, matched.metrics
-    found = [each for metric in metrics for each in _rank(matched, metric, inference, by)]
+    rankings = [each for metric in metrics for each in _rank(matched, metric, inference, by)]
     lengths = {run.name: find_lengths(run) for run in matched.runs}
     return order_systems(
         names,
-        found,
+        rankings,
         correction,
         inference.confidence,
         by=matched.rows.key,
         notes=(
             *matched.notes,
-            *_note_missing(names, found),
+            *_note_missing(names, rankings),
             *list_cautions({each.spec: find_caution(each.spec, lengths) for each in metrics}),
         ),
     )

@@ -108,10 +108,10 @@ class Ranking(Evidence):
         return [self._pair(one, other) for one, other in combinations(self.standing.order, 2)]
 
     def _pair(self, one: int, other: int) -> RankedPair:
-        names, found = (self.names[one], self.names[other]), self.tests.pair(one, other)
-        adjusted = None if found.p is None else float(self.standing.adjusted[one, other])
+        names, test = (self.names[one], self.names[other]), self.tests.pair(one, other)
+        adjusted = None if test.p is None else float(self.standing.adjusted[one, other])
         separated = bool(self.standing.separated[one, other])
-        return RankedPair(*names, found.difference, found.low, found.high, found.p, found.test, adjusted, separated)
+        return RankedPair(*names, test.difference, test.low, test.high, test.p, test.test, adjusted, separated)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

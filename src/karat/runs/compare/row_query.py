@@ -48,8 +48,8 @@ def select_rows(
         with interruptible():
             chosen = run_within_limits(connection, lambda: connection.execute(query).fetchnumpy()[NUMBER]) - 1
     except (duckdb.Error, MemoryError, QueryLimit) as error:
-        asked = " with ".join(f"{what} {sql!r}" for what, sql in (("condition", where), ("order", order)) if sql)
-        raise DataError(f"the {asked} does not work: {explain(error)}") from error
+        clauses = " with ".join(f"{what} {sql!r}" for what, sql in (("condition", where), ("order", order)) if sql)
+        raise DataError(f"the {clauses} does not work: {explain(error)}") from error
     return [each[chosen] for each in places]
 
 

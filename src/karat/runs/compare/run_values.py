@@ -74,12 +74,12 @@ class RunValues:
         slices = slices or {}
         stored = self.stored(spec) if self.are_stored and rows is None else {}
         groups = stored.get("groups", {}) if by is not None and self.run.manifest.settings.get("by") == by else {}
-        found: dict[str | None, Value] = {label: stored_value(groups[label]) for label in slices if label in groups}
+        values: dict[str | None, Value] = {label: stored_value(groups[label]) for label in slices if label in groups}
         if stored:
-            found[None] = stored_value(stored)
+            values[None] = stored_value(stored)
         every: dict[str | None, Array | None] = {None: rows} | dict(slices)
-        found |= self._add_up(spec, {label: each for label, each in every.items() if label not in found})
-        return {label: found[label] for label in every}
+        values |= self._add_up(spec, {label: each for label, each in every.items() if label not in values})
+        return {label: values[label] for label in every}
 
     def corrected(self, labelled: LabelledRows, slices: Mapping[str, Array]) -> CorrectedTotals:
         """The scores of the run's metrics beside people's labels, which correct them; as `correct_kept`."""
@@ -89,14 +89,14 @@ class RunValues:
 
     def stored_corrections(self, by: str | None = None) -> dict[tuple[str, str | None], Corrected]:
         """The corrected values that are stored, by spec, and by label where they are of the column `by`."""
-        found = dict[tuple[str, str | None], Corrected]()
+        corrections = dict[tuple[str, str | None], Corrected]()
         grouped = by is not None and self.run.manifest.settings.get("by") == by
         for spec in self.run.specs:
             entry = self.stored(spec)
             for label, each in ((None, entry), *(entry.get("groups", {}).items() if grouped else ())):
                 if each.get("corrected"):
-                    found[spec, label] = Corrected(**each["corrected"])
-        return found
+                    corrections[spec, label] = Corrected(**each["corrected"])
+        return corrections
 
     def compute(self, slices: Mapping[str, Array], *, corrected: bool = False) -> dict[str, Any]:
         """What `values.json` holds, with the values computed from the rows; `corrected`: labels are at hand."""
@@ -212,8 +212,8 @@ def read_values(
 
         matched = match([run], on=on, human=human, cluster=NONE, scored=False)
         values = found.correct(values, matched.labelled[0], slices)
-    asked = {"confidence": confidence, "seed": seed, "cluster": cluster}
-    chosen = {name: setting for name, setting in asked.items() if setting is not None}
+    options = {"confidence": confidence, "seed": seed, "cluster": cluster}
+    chosen = {name: setting for name, setting in options.items() if setting is not None}
     return replace(run, values=values, manifest=replace(run.manifest, settings={**settings, **chosen}))
 
 

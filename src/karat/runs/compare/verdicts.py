@@ -82,7 +82,7 @@ def rank_verdicts(
         listed = ", ".join(names[at] for at in unbeaten[:_NAMED]) + (" …" if len(unbeaten) > _NAMED else "")
         problem = f"{listed} never lost to another system, nor tied with it"
         raise DataError(f"{verdicts.source}: {problem}: how much stronger cannot be estimated; collect more verdicts")
-    found = estimate_strengths(
+    strengths = estimate_strengths(
         first,
         second,
         shares,
@@ -96,10 +96,10 @@ def rank_verdicts(
         direction="maximize",
         n=verdicts.n,
         scored=len(shares),
-        values=found.intervals(),
+        values=strengths.intervals(),
         missing=verdicts.unscored.tolist(),
         bounds=(None, None),
-        tests=found.test(),
+        tests=strengths.test(),
     )
     return order_systems(
         names,
@@ -107,8 +107,8 @@ def rank_verdicts(
         correction,
         confidence,
         by=None,
-        notes=tuple(_note(verdicts, found, cluster, order_effect=order_effect)),
-        estimates={name: each for name, each in (("order", found.order), ("ties", found.ties)) if each},
+        notes=tuple(_note(verdicts, strengths, cluster, order_effect=order_effect)),
+        estimates={name: each for name, each in (("order", strengths.order), ("ties", strengths.ties)) if each},
     )
 
 

@@ -128,7 +128,7 @@ def examine(
     for label, rows in raters.slices.items():
         pairs += [_estimate(raters, label, names, each, inference) for names, each in _compare(raters, rows)]
     whole = {(each.first, each.second): each.figures for each in pairs if each.slice is None}
-    found, wrong = list[Examined](), list[Disagreement]()
+    examined, wrong = list[Examined](), list[Disagreement]()
     for name, rater in raters.scores.items():
         people_, calls = None, None
         if raters.annotators:
@@ -138,13 +138,13 @@ def examine(
         if kept is not None and rater.metric is not None:
             judge = replace(judge, kept=find_calibration(rater.metric, kept))
         sentences = describe(judge, whole.get((name, PEOPLE), {}), whole.get((PEOPLE, PEOPLE), {}))
-        found.append(replace(judge, sentences=tuple(sentences)))
+        examined.append(replace(judge, sentences=tuple(sentences)))
     return Examination(
         annotators=raters.annotators,
         labels=raters.choices,
         n=len(raters.rows),
         pairs=tuple(pairs),
-        judges=tuple(found),
+        judges=tuple(examined),
         errors=tuple(wrong),
         notes=tuple(_note(raters)),
         confidence=confidence,

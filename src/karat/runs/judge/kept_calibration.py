@@ -106,13 +106,13 @@ def _identity(judge: Metric) -> dict[str, Any]:
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
-    found = []
+    changes = []
     for name in sorted(before["settings"].keys() | now["settings"].keys()):
         old, new = before["settings"].get(name), now["settings"].get(name)
         if old != new:
-            found.append(f"its {name} was {old!r} and is {new!r}")
+            changes.append(f"its {name} was {old!r} and is {new!r}")
     if before["version"] != now["version"]:
-        found.append(f"its version was {before['version']} and is {now['version']}")
+        changes.append(f"its version was {before['version']} and is {now['version']}")
     if before["prompt"] != now["prompt"]:
-        found.append("its prompt has changed")
-    return tuple(found)
+        changes.append("its prompt has changed")
+    return tuple(changes)

@@ -69,8 +69,8 @@ class ExaminationPlan:
     @property
     def scores(self) -> bool:
         """Whether rows are scored, whatever scores they hold."""
-        given = (self.map, self.gold, self.where, self.limit)
-        return self.asks or any(each is not None for each in given)
+        options = (self.map, self.gold, self.where, self.limit)
+        return self.asks or any(each is not None for each in options)
 
 
 @dataclass(frozen=True)

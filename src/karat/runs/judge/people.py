@@ -139,11 +139,11 @@ class _RaterComparison:
         beside, raters = self.beside, self.raters
         values = np.unique(beside.label[~np.isnan(beside.label)])
         cut = beside.find_threshold(self.inference)
-        found = find_errors(beside, cut)
+        errors = find_errors(beside, cut)
         pairs = self.rater.rubric is not None and self.rater.rubric.swap is not None
         if (scale == "nominal" and len(values) > 2) or pairs:  # labels are not good or bad
-            found = Errors(calls=found.calls, shown=found.shown)
-        praise, blame = (None if each is None else self.estimate(each) for each in (found.praise, found.blame))
+            errors = Errors(calls=errors.calls, shown=errors.shown)
+        praise, blame = (None if each is None else self.estimate(each) for each in (errors.praise, errors.blame))
         less, span = beside.minimize and not beside.turned, beside.range
         on_scale = span is not None and not beside.turned and not (scale == "nominal" and len(values) > 2)
         people = HumanAgreement(
@@ -154,19 +154,19 @@ class _RaterComparison:
             labels=tuple(name_label(raters.choices, each) for each in (values[::-1] if less else values)),
             figure=self.figure,
             value=self.estimate(self.measure(beside.signed)),
-            with_people=None if found.calls is None else self.compare_alpha(found.calls, scale),
-            same_label=None if found.calls is None else self.compare_labels(found.calls),
+            with_people=None if errors.calls is None else self.compare_alpha(errors.calls, scale),
+            same_label=None if errors.calls is None else self.compare_labels(errors.calls),
             false_praise=praise,
             false_blame=blame,
-            error_cut=found.cut,
-            on_cut=found.on_cut,
+            error_cut=errors.cut,
+            on_cut=errors.on_cut,
             bias=self.estimate(self.bias(span, less=less)) if span and on_scale else None,
             cut=None if cut is None else self.describe_cut(cut),
             calibration=self.calibrate(span) if span and on_scale else None,
             slices=dict(self.compare_slices(span if on_scale else None)),
             reversal=self.describe_reversal(),
         )
-        return people, found.shown
+        return people, errors.shown
 
     def estimate(self, coefficient: Coefficient) -> Estimate:
         return coefficient.estimate(self.raters.clusters, self.inference.confidence)

@@ -56,8 +56,8 @@ class Beside:
 
     def find_threshold(self, inference: Inference) -> Threshold | None:
         """The best threshold of a score with more than two values, where people say yes or no; else None."""
-        given = np.unique(self.score[~np.isnan(self.score)])
-        if self.alike or len(np.unique(self.label[~np.isnan(self.label)])) != 2 or len(given) < 3:
+        scores = np.unique(self.score[~np.isnan(self.score)])
+        if self.alike or len(np.unique(self.label[~np.isnan(self.label)])) != 2 or len(scores) < 3:
             return None
         return best_threshold(
             self.signed,

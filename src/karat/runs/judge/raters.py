@@ -160,9 +160,11 @@ def read_raters(opened: Opened, chosen: ExaminationPlan) -> Raters:
     for name in chosen.columns:
         raters[name] = Rater(name, _read_column(kept, name, chosen.label_map, choices)[rows])
     if len(raters) + (0 if labels is None else len(labels.annotators)) < 2 and not votes:
-        found = "no scores" if not raters else "no second score and no labels by people"
+        lacking = "no scores" if not raters else "no second score and no labels by people"
         remedy = "a column of scores (--column), a scored metric (-m) or people's labels (--human)"
-        raise SpecError(f"{run.name}: agreement is of two raters, found {found}: name {remedy}, or ask a judge (--ask)")
+        raise SpecError(
+            f"{run.name}: agreement is of two raters, found {lacking}: name {remedy}, or ask a judge (--ask)"
+        )
     return Raters(
         run=run,
         rows=rows,
@@ -197,9 +199,9 @@ def _read_column(run: Run, name: str, label_map: LabelMap, choices: Sequence[Map
     if are_truths(column) and not any(set(column.unique().to_pylist()) <= each.keys() for each in choices):
         return np.asarray(read_numbers(column, f"column {name!r}", partial(name_row, run.name)))
     source = replace(open_source(run.read([name])), name=run.name)
-    found = read_labels(source, on=None, columns=[name], choices=choices)
+    labels = read_labels(source, on=None, columns=[name], choices=choices)
     scores = np.full(len(column), np.nan)
-    scores[np.array(found.ids.to_pylist(), dtype=np.int64) - 1] = found.scores[:, 0]
+    scores[np.array(labels.ids.to_pylist(), dtype=np.int64) - 1] = labels.scores[:, 0]
     return scores
 
 

@@ -224,10 +224,10 @@ class Reliability:
             return Bias(fit(self._mean - raters.mean_label, weights=raters.weights), "error")
         if self._pairs is not None:
             return Bias(fit(self._mean), "score")
-        found = fit(self._mean, groups=self._same_task)
-        if found.value is None:
-            found = replace(found, reason=f"without labels, answers to one task are compared: {found.reason}")
-        return Bias(found, "score")
+        bias = fit(self._mean, groups=self._same_task)
+        if bias.value is None:
+            bias = replace(bias, reason=f"without labels, answers to one task are compared: {bias.reason}")
+        return Bias(bias, "score")
 
 
 def _mean(votes: Array) -> Array:

@@ -71,15 +71,15 @@ def known_choices(specs: Iterable[str]) -> dict[str, dict[str, float]]:
 
 def choices_by_spec(metrics: Iterable[Metric]) -> dict[str, dict[str, float]]:
     """The labels and scores of each judge among the metrics that answers with a label, by the judge's spec."""
-    found: dict[str, dict[str, float]] = {}
+    choices: dict[str, dict[str, float]] = {}
     judges = [metric for metric in metrics if metric.definition.judge]
     if not judges:
-        return found
+        return choices
     from karat.judges.judge import JudgeFunction  # noqa: PLC0415  (only where there are judges)
     from karat.judges.replies.forms import Label  # noqa: PLC0415
 
     for metric in judges:
         judge = metric.definition.function
         if isinstance(judge, JudgeFunction) and isinstance(judge.rubric.form, Label) and judge.rubric.each is None:
-            found[metric.spec] = check_label_map(judge.rubric.form.choices)
-    return found
+            choices[metric.spec] = check_label_map(judge.rubric.form.choices)
+    return choices

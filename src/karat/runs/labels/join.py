@@ -60,11 +60,11 @@ class LabelledRows:
     def as_dict(self) -> dict[str, Any]:
         """What was joined, as JSON values."""
         weighted = self.labels.probabilities is not None
-        found = {"source": self.labels.source, "labelled": len(self.labels), "left_out": self.left_out,
+        content = {"source": self.labels.source, "labelled": len(self.labels), "left_out": self.left_out,
                  "weighted": weighted}  # fmt: skip
-        found |= {"annotators": list(self.labels.annotators), "choices": dict(self.labels.choices)}
+        content |= {"annotators": list(self.labels.annotators), "choices": dict(self.labels.choices)}
         notes = [*self.human.notes, *note_names(self.labels.annotators)]
-        return {**found, "notes": notes} if notes else found
+        return {**content, "notes": notes} if notes else content
 
 
 def _cut(judged: Judged, threshold: float | Literal["fit"]) -> Judged:

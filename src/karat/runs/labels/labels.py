@@ -124,11 +124,11 @@ class Labels:
         """
         systems = [] if isinstance(self.source, LabelTable) else list_systems(self.source)
         named = [each for each in systems if each]
-        found = next((known for each in (self.system, name) if each and (known := find_system(each, named))), None)
-        if self.system is None and len(systems) > 1 and found is None:
+        system = next((known for each in (self.system, name) if each and (known := find_system(each, named))), None)
+        if self.system is None and len(systems) > 1 and system is None:
             problem = f"the labels' column {SYSTEM!r} names {', '.join(named)}, and none is {name}"
             raise SpecError(f"{problem}: say which, --human {named[0]}=FILE (in Python, karat.Labels(…, system=))")
-        return self if found is None or len(systems) == 1 else replace(self, system=found)
+        return self if system is None or len(systems) == 1 else replace(self, system=system)
 
     def by_system(self, names: Sequence[str]) -> Iterator[Labels]:
         """The labels of the answers of each of several systems.
@@ -146,14 +146,14 @@ class Labels:
                 raise SpecError(f"labels of {missing[0]} are missing, which corrected differences need")
             yield from (replace(self, source=by_name[name]) for name in names)
         elif len(systems) > 1:
-            found = [find_system(name, filter(None, systems)) for name in names]
-            if None in found or len(set(found)) < len(found):
+            named_systems = [find_system(name, filter(None, systems)) for name in names]
+            if None in named_systems or len(set(named_systems)) < len(named_systems):
                 wrong, listed = (
-                    names[found.index(None)] if None in found else names[0],
+                    names[named_systems.index(None)] if None in named_systems else names[0],
                     ", ".join(filter(None, systems)),
                 )
                 raise SpecError(f"no labels are known to be of {wrong}: their column {SYSTEM!r} names {listed}")
-            yield from (replace(self, system=name) for name in found)
+            yield from (replace(self, system=name) for name in named_systems)
         else:
             listed = " and ".join(names)
             remedy = f"a file for each: --human {names[0]}=FILE (in Python, a dict of them)"

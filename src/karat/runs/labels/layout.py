@@ -130,8 +130,8 @@ def _find_layout(schema: pa.Schema, on: str | None, chosen: Sequence[str], where
     if len(named) > 1 or (named and numbered):
         raise _several(where, "labels", [*named.values(), *numbered])
     alone = [name for name in free if name != annotator]
-    if found := [*named.values()] or numbered or (alone if len(alone) == 1 else []):
-        return _LabelColumns(on, annotator, tuple(found), score)
+    if columns := [*named.values()] or numbered or (alone if len(alone) == 1 else []):
+        return _LabelColumns(on, annotator, tuple(columns), score)
     shown = f"; its columns are {', '.join(schema.names)}"
     raise ColumnError(f"{where}: no column holds labels by its name, such as label or annotator1{shown}. {_REMEDY}")
 
@@ -177,8 +177,8 @@ def _of_system(systems: pa.Array, system: str | None, where: str) -> Array:
     """Which rows are of a system, or all where none is named; `DataError` where the table names several then."""
     names = pc.unique(systems).to_pylist()
     if system is not None:
-        found = find_system(system, filter(None, names))
-        return np.asarray(pc.equal(systems, found or system).fill_null(False))
+        known = find_system(system, filter(None, names))
+        return np.asarray(pc.equal(systems, known or system).fill_null(False))
     if len(names) > 1:
         shown = did_you_mean("", filter(None, names))
         raise DataError(f"{where}: its column {SYSTEM!r} names {len(names)} systems, one system is expected{shown}")

@@ -26,8 +26,8 @@ def describe_reversal(name: str, judged: Judged, confidence: float = 0.95, *, tu
     clusters: Array | None = None
     if judged.clusters is not None:
         clusters = np.unique(judged.clusters[used], return_inverse=True)[1]
-    found = correlation(judged.scores[used], judged.labels[used], "pearson", weights=weights)
-    shown = found.estimate(clusters, confidence)
+    coefficient = correlation(judged.scores[used], judged.labels[used], "pearson", weights=weights)
+    shown = coefficient.estimate(clusters, confidence)
     if shown.value is None or shown.high is None or shown.high >= 0:
         return None
     moves, sign = ("rises", -1) if turned else ("falls", 1)

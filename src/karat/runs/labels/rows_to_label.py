@@ -117,19 +117,19 @@ def _find(
 ) -> tuple[str, dict[str, str | None]]:
     """The column of ids, and those that are shown, each with its role."""
     names, proposed = source.schema.names, _is_proposed(source)
-    found = on or (names[0] if proposed else find_id(source))
-    check_columns((found, *show), names, name)
+    key = on or (names[0] if proposed else find_id(source))
+    check_columns((key, *show), names, name)
     if show:
-        return found, {column: find_role(column) for column in show}
+        return key, {column: find_role(column) for column in show}
     if run is not None:
         roles = run_columns(run)
         check_shown(roles, names, name, every="prediction" not in run.manifest.mapping)
-        return found, {column: role for role, column in roles.items()}
+        return key, {column: role for role, column in roles.items()}
     if proposed:
-        others = (column for column in names if column not in (found, *BESIDE) or find_role(column) == "question")
+        others = (column for column in names if column not in (key, *BESIDE) or find_role(column) == "question")
         seen = {column: find_role(column) for column in others}
         check_shown([role for role in seen.values() if role], names, name, every=False)
-        return found, seen
+        return key, seen
     roles = assign_roles(names, {})
     check_shown(roles, names, name, every=True)
     more = (
@@ -138,7 +138,7 @@ def _find(
         for column in names
         if matches_role(role, column) and singular(column) not in LABELS
     )
-    return found, dict(sorted({**dict(more), **{column: role for role, column in roles.items()}}.items(), key=_place))
+    return key, dict(sorted({**dict(more), **{column: role for role, column in roles.items()}}.items(), key=_place))
 
 
 def _place(column: tuple[str, str | None]) -> int:

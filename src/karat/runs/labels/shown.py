@@ -39,8 +39,8 @@ def assign_roles(names: Sequence[str], known: Mapping[str, str]) -> dict[str, st
     best = min(
         ways, key=lambda way: (way.count(None), dict(zip(roles, way, strict=True)).get("prediction", "") is None)
     )
-    found = mapping | {role: name for role, name in zip(roles, best, strict=True) if name is not None}
-    return {role: found[role] for role in ROLES if role in found}
+    assigned = mapping | {role: name for role, name in zip(roles, best, strict=True) if name is not None}
+    return {role: assigned[role] for role in ROLES if role in assigned}
 
 
 def check_shown(roles: Collection[str], names: Iterable[str], where: str, *, every: bool) -> None:
@@ -54,9 +54,9 @@ def check_shown(roles: Collection[str], names: Iterable[str], where: str, *, eve
         return
     if missing:
         expected = "whoever labels a row has to see question, answer and gold"
-        found = f"no column is known to be the {', the '.join(missing)}; its columns are {', '.join(names)}"
+        problem = f"no column is known to be the {', the '.join(missing)}; its columns are {', '.join(names)}"
         remedy = "name all columns that are to be shown: --show COLUMN --show COLUMN (in Python, show=)"
-        raise ColumnError(f"{where}: {expected}, but {found}: {remedy}")
+        raise ColumnError(f"{where}: {expected}, but {problem}: {remedy}")
 
 
 def title_columns(columns: Mapping[str, str | None], systems: Iterable[str]) -> dict[str, str]:

@@ -30,13 +30,13 @@ def find_system(name: str, systems: Iterable[str]) -> str | None:
 def list_systems(source: Any) -> list[str | None]:
     """The systems that a table of labels, or a list of files of them, names, in order; None for rows that name none."""
     listed = isinstance(source, list | tuple) and all(isinstance(each, str | PathLike) for each in source)
-    found = dict[str | None, None]()
+    systems = dict[str | None, None]()
     for each in source if listed else [source]:
         opened = open_source(each)
         if SYSTEM in opened.schema.names:
             for batch in opened.batches([SYSTEM]):
-                found.update(dict.fromkeys(batch.column(SYSTEM).to_pylist()))
-    return list(found)
+                systems.update(dict.fromkeys(batch.column(SYSTEM).to_pylist()))
+    return list(systems)
 
 
 def _stem(name: str) -> str:

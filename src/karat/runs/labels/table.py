@@ -184,10 +184,10 @@ def _check_probabilities(parts: Sequence[pa.Table], files: Sequence[tuple[str, i
         problem = f"{first} has no column {PROBABILITY!r}, but {other} has one"
         raise ColumnError(f"{problem}: karat label --next, with the earlier labels as --human, writes it for all rows")
     for part in parts if all(there) else ():
-        found = part[PROBABILITY].to_numpy()
-        if not (valid := (found > 0) & (found <= 1)).all():
+        probabilities = part[PROBABILITY].to_numpy()
+        if not (valid := (probabilities > 0) & (probabilities <= 1)).all():
             at = int(np.argmin(valid))
-            shown = "missing" if np.isnan(found[at]) else f"{found[at]:g}"
+            shown = "missing" if np.isnan(probabilities[at]) else f"{probabilities[at]:g}"
             problem = f"the probability of a labelled row is {shown}; expected a number above 0 and up to 1"
             raise DataError(f"{_place(files, part['row'][at].as_py())}: {problem}, with which the row was proposed")
 
@@ -229,13 +229,13 @@ def _own_scores(entries: pa.Table, files: Sequence[tuple[str, int]]) -> dict[str
     if np.isnan(entries["score"].to_numpy()).any() or entries["score"].null_count:
         return {}
     pairs = entries.select(["label", "score", "row"]).group_by(["label", "score"]).aggregate([("row", "min")])
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for pair in pairs.sort_by("score").to_pylist():
-        if (name := pair["label"]) in found:
-            problem = f"the label {name!r} has the scores {found[name]:g} and {pair['score']:g}"
+        if (name := pair["label"]) in scores:
+            problem = f"the label {name!r} has the scores {scores[name]:g} and {pair['score']:g}"
             raise DataError(f"{_place(files, pair['row_min'])}: {problem}; --label-map (label_map=) says which one")
-        found[name] = pair["score"]
-    return found
+        scores[name] = pair["score"]
+    return scores
 
 
 def _is_number(text: str) -> bool:

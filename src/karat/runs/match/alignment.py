@@ -144,8 +144,8 @@ def align_by(runs: Sequence[Run], columns: Sequence[str], *, common: bool = Fals
     Ids are compared as text: 7 is "7". Raises `ColumnError` where a run has no such column; `JoinError` for ids that
     are null, not unique, or missing in some of the runs (with `common`: for runs that share none), with a few of them.
     """
-    found = _align_streams(runs, columns) or _match(runs, columns[0], _rank_all(runs, columns), common=common)
-    return replace(found, columns=tuple(columns))
+    alignment = _align_streams(runs, columns) or _match(runs, columns[0], _rank_all(runs, columns), common=common)
+    return replace(alignment, columns=tuple(columns))
 
 
 @dataclass(frozen=True)

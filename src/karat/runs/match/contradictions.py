@@ -74,22 +74,24 @@ def _compare_questions(first: Run, run: Run, at: int, rows: Alignment) -> Iterat
         ours, theirs = find(first), find(run)
         if ours is None or theirs is None or rows.agrees(at, ours, theirs):
             continue
-        asked = find is question_column
+        by_question = find is question_column
         count, where = _count_different((first, run), (ours, theirs), at, rows, _same_text)
         problem, most = f"{first.name} and {run.name} have another {ours} in {where}", 2 * count > len(rows)
         if unscored and most:
             remedy = "Name the column of ids with on (--on)"
-            yield Contradiction(f"{problem}, and no gold says that these rows are the same", remedy, most, asked)
+            yield Contradiction(f"{problem}, and no gold says that these rows are the same", remedy, most, by_question)
         elif count:
-            yield Contradiction(f"{problem}; if these are other questions, score both on the same", "", most, asked)
+            yield Contradiction(
+                f"{problem}; if these are other questions, score both on the same", "", most, by_question
+            )
 
 
 def _find_reference(run: Run) -> str | None:
     """The column that has the name of a reference and no other role, where there is exactly one."""
     used = {*run.manifest.mapping.values(), *(metric.column for metric in run.manifest.metrics)}
     free = [name for name in run.schema.names if name not in used and singular(name) not in _AMBIGUOUS]
-    found = [name for name in free if matches_role("reference", name)]
-    return found[0] if len(found) == 1 else None
+    references = [name for name in free if matches_role("reference", name)]
+    return references[0] if len(references) == 1 else None
 
 
 def _count_different(

@@ -76,8 +76,8 @@ def align(runs: Sequence[Run], on: str | None = None, *, common: bool = False) -
     if different is not None:
         raise different
     named = {key: problem for key, problem in problems.items() if key in keys.named}
-    if found := align_in_order(runs):
-        return replace(found, passed_over=named)
+    if alignment := align_in_order(runs):
+        return replace(alignment, passed_over=named)
     remedy = "; ".join(["name one that holds an id with on (--on)", *named.values()])
     raise JoinError(f"no column identifies the rows of {' and '.join(run.name for run in runs)}: {remedy}")
 
@@ -100,16 +100,16 @@ class Keys:
     @cached_property
     def named(self) -> list[Key]:
         """The columns that the id of the join with gold, names of ids, the query and the question find in all runs."""
-        runs, found = self.runs, list[Key]()
+        runs, keys = self.runs, list[Key]()
         for name in (name for run in runs for name in reversed(split_on(run.joined_on))):
             if name and all(name in run.schema.names for run in runs):
-                found.append((name,) * len(runs))
+                keys.append((name,) * len(runs))
         rules = (id_columns(run.schema, run.manifest.mapping, run.joined_on) for run in runs)
         for candidate in zip(*rules, strict=True):
             columns = tuple(column for column in candidate if column is not None)
             if len(columns) == len(runs):
-                found.append(columns)
-        return list(dict.fromkeys(found))
+                keys.append(columns)
+        return list(dict.fromkeys(keys))
 
     @cached_property
     def counting(self) -> dict[Key, bool]:
@@ -171,8 +171,8 @@ def counts_rows(runs: Sequence[Run], key: Key) -> bool:
 
 def _find_starts(runs: Sequence[Run], key: Key) -> list[str]:
     """The first value of a column of each run, where all of these only count the rows; else none."""
-    found = list(takewhile(bool, (_find_start(run, name) for run, name in zip(runs, key, strict=True))))
-    return [start for start in found if start] if len(found) == len(runs) else []
+    starts = list(takewhile(bool, (_find_start(run, name) for run, name in zip(runs, key, strict=True))))
+    return [start for start in starts if start] if len(starts) == len(runs) else []
 
 
 def _find_start(run: Run, name: str) -> str | None:

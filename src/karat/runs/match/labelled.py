@@ -44,14 +44,14 @@ def _label(labels: Labels, run: Run, at: int, rows: Alignment, choices: Sequence
     needed = dict.fromkeys([*(columns or [key]), *([labels.strata] if labels.strata else [])])
     source = replace(open_source(run.read(list(needed))), name=run.name)
     theirs = labels.on or (rows.by if labels.system else key)  # a table with labels of several systems has one key
-    found = join_labels(labels, source, source, (key, theirs), choices)
-    order, strata = rows.order(at), found.strata
-    places = np.full(max(order.max(initial=-1), found.at.max(initial=-1)) + 1, -1)
+    joined = join_labels(labels, source, source, (key, theirs), choices)
+    order, strata = rows.order(at), joined.strata
+    places = np.full(max(order.max(initial=-1), joined.at.max(initial=-1)) + 1, -1)
     places[order] = np.arange(len(order))
-    there = places[found.at]
+    there = places[joined.at]
     if (kept := there >= 0).sum() < len(there):
-        found = replace(found, labels=found.labels.take(kept), left_out=int((~kept).sum()))
-    return replace(found, at=there[kept], strata=None if strata is None else strata[order])
+        joined = replace(joined, labels=joined.labels.take(kept), left_out=int((~kept).sum()))
+    return replace(joined, at=there[kept], strata=None if strata is None else strata[order])
 
 
 def unidentified(run: Run, rows: Alignment) -> SpecError:

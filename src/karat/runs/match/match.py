@@ -102,12 +102,22 @@ def match(
         if remedy and allow_different is False:
             raise DataError(f"{problem}. {remedy}, or {_ALLOW}")
         notes.append(problem)
-    found = list(find_contradictions(runs, rows))
-    if found and not (allow_different and on is not None) and (key := _find_agreeing(runs, rows, common=common)):
+    contradictions = list(find_contradictions(runs, rows))
+    if (
+        contradictions
+        and not (allow_different and on is not None)
+        and (key := _find_agreeing(runs, rows, common=common))
+    ):
         named = f"{show_column(key[0])} pairs rows with the same: --on {key[0]!r} (in Python, on={key[0]!r})"
-        raise JoinError(f"rows were paired by {rows.key}, and {found[0].problem.partition(';')[0]}; {named}")
-    for each in found:
-        if each.remedy and each.most and not allow_different and on is None and _only_counts(runs, rows, found):
+        raise JoinError(f"rows were paired by {rows.key}, and {contradictions[0].problem.partition(';')[0]}; {named}")
+    for each in contradictions:
+        if (
+            each.remedy
+            and each.most
+            and not allow_different
+            and on is None
+            and _only_counts(runs, rows, contradictions)
+        ):
             remedy = "name a column that tells them apart with on (--on), or score both on the same"
             raise DataError(f"{each.problem}. {rows.key} only counts the rows, so these may be other rows: {remedy}")
         if each.remedy and allow_different is False:
@@ -124,8 +134,8 @@ def match(
 
 def _find_choices(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> list[Mapping[str, float]]:
     """The labels and scores of the judges among the metrics, else among all that were scored."""
-    found = known_choices(each.spec for each in shared) or known_choices(spec for run in runs for spec in run.specs)
-    return list(found.values())
+    choices = known_choices(each.spec for each in shared) or known_choices(spec for run in runs for spec in run.specs)
+    return list(choices.values())
 
 
 def _note_pairing(runs: Sequence[Run], rows: Alignment) -> Iterator[str]:
@@ -157,8 +167,8 @@ def _compare_ways(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterat
 
 def _only_counts(runs: Sequence[Run], rows: Alignment, found: Sequence[Contradiction]) -> bool:
     """Whether what pairs the rows only counts them, and no questions say that they are the same."""
-    asked = all(map(question_column, runs)) and not any(each.asked for each in found)
-    return not asked and (rows.by == ORDER or counts_rows(runs, rows.columns))
+    questions = all(map(question_column, runs)) and not any(each.asked for each in found)
+    return not questions and (rows.by == ORDER or counts_rows(runs, rows.columns))
 
 
 def _find_agreeing(runs: Sequence[Run], rows: Alignment, *, common: bool) -> Key | None:

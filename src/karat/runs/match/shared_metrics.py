@@ -52,8 +52,8 @@ def share_metrics(runs: Sequence[Run], wanted: Sequence[str]) -> list[SharedMetr
         if any(ours.spec == other.spec for other in shared):
             raise SpecError(f"{ours.spec} is given twice")
         same = [(_counterpart(runs[0], ours, run), run) for run in runs]
-        found = [scored or (run.manifest.metric(ours.spec) if wanted else None) for scored, run in same]
-        by_run = tuple(scored for scored in found if scored)
+        scored_by = [scored or (run.manifest.metric(ours.spec) if wanted else None) for scored, run in same]
+        by_run = tuple(scored for scored in scored_by if scored)
         if len(by_run) == len(runs):
             shared.append(SharedMetric(by_run))
     if not shared:
@@ -119,9 +119,9 @@ def compare_metrics(first: Run, run: Run, metrics: Iterable[tuple[ScoredMetric, 
                 problem = f"{ours.spec} was scored differently in {names}: the code of {name} has changed"
                 yield problem, "Score both with the same code"
 
-    asked: list[Any] = [each.manifest.settings.get(ENDPOINTS) for each in (first, run)]
-    if all(asked) and asked[0] != asked[1]:
-        yield f"{names} asked their models at different addresses: {'; '.join(map(', '.join, asked))}", ""
+    endpoints: list[Any] = [each.manifest.settings.get(ENDPOINTS) for each in (first, run)]
+    if all(endpoints) and endpoints[0] != endpoints[1]:
+        yield f"{names} asked their models at different addresses: {'; '.join(map(', '.join, endpoints))}", ""
 
 
 def _describe(metric: ScoredMetric) -> str:

@@ -83,9 +83,9 @@ def open_system(system: System, label: str = "", metrics: Metrics = (), *, score
     run = add_named_columns(run, metrics)
     if scored and not run.specs:
         missing = "no column has the name of a metric, such as exact_match"
-        found = suggest_column(run, list_specs(metrics))
+        suggestion = suggest_column(run, list_specs(metrics))
         typed = "-m METRIC scores its answers, karat score -o FILE writes a file with scores"
-        raise DataError(f"{run.name} holds no scores: {missing}; {typed}{found}")
+        raise DataError(f"{run.name} holds no scores: {missing}; {typed}{suggestion}")
     return run
 
 
@@ -203,8 +203,8 @@ def _score_file(path: str | Path, specs: Sequence[str]) -> Run:
     """The rows of a file, scored in memory; `DataError`, with what to type, where that needs more than the file."""
     command = " ".join(["karat score", shlex.quote(str(path)), *(f"-m {shlex.quote(spec)}" for spec in specs)])
     problem = f"{path} holds no scores: score it first, {command} --run NAME, and name that run"
-    if asked := [spec for spec in specs if parse(spec).asks_model]:
-        raise DataError(f"{problem}, as {' and '.join(asked)} asks a model")
+    if judges := [spec for spec in specs if parse(spec).asks_model]:
+        raise DataError(f"{problem}, as {' and '.join(judges)} asks a model")
     try:
         result = score(path, list(specs), keep=True)
     except ColumnError as error:

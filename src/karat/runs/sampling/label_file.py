@@ -80,15 +80,15 @@ def _earlier_lines(systems: Matched) -> Iterator[_LabelLine]:
 def _read_shown(systems: Matched, lines: list[_LabelLine], show: Sequence[str]) -> pa.Table:
     """The id of each line, and the columns that a person needs to see, titled as in the first run."""
     rows = systems.rows
-    found = [_find_shown(run, key, show) for run, key in zip(systems.runs, rows.columns, strict=True)]
-    columns = {column: role if role in ROLES else find_role(column) for role, column in found[0].items()}
+    tables = [_find_shown(run, key, show) for run, key in zip(systems.runs, rows.columns, strict=True)]
+    columns = {column: role if role in ROLES else find_role(column) for role, column in tables[0].items()}
     titled = title_columns(columns, systems.names)
-    titles = {role: titled[column] for role, column in found[0].items()}
+    titles = {role: titled[column] for role, column in tables[0].items()}
     titles = {role: ROLES.get(role, f"shown {title}") if title in BESIDE else title for role, title in titles.items()}
     parts = []
     for system, (run, key) in enumerate(zip(systems.runs, rows.columns, strict=True)):
         numbers = rows.order(system)[np.array([line.row for line in lines if line.system == system], np.int64)]
-        shown = {titles[role]: column for role, column in found[system].items() if role in titles}
+        shown = {titles[role]: column for role, column in tables[system].items() if role in titles}
         part = run.read(list(dict.fromkeys([key, *shown.values()]))).take(pa.array(numbers))
         parts.append(part.select([key, *shown.values()]).rename_columns([rows.by, *shown]))
     try:

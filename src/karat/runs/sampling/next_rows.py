@@ -212,8 +212,8 @@ def _expect(rows: Matched, by: By, strata: Array | None) -> _Expected:
 
 def _together(errors: Iterable[Array]) -> Array:
     """The root of the sum of squares: of several differences, all are to be known as well as can be."""
-    found: Array = np.sqrt(sum(each**2 for each in errors))
-    return found
+    error: Array = np.sqrt(sum(each**2 for each in errors))
+    return error
 
 
 def _disagree(contrasts: Sequence[Sequence[Judged]]) -> Array:

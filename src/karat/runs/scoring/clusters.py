@@ -66,8 +66,8 @@ def plan_clusters(selection: Selection, base: Source, schema: pa.Schema, mapping
 def _candidates(schema: pa.Schema, mapping: Mapping[str, str], joined: str | None) -> list[str]:
     """The columns that may say which rows belong together, the most reliable first."""
     other = {name for role, name in mapping.items() if role != "question"}
-    found = [name for name in item_columns(schema, mapping, joined or "") if name in schema.names and name not in other]
-    return [name for name in found if not _is_nested(value_type(schema.field(name)))]
+    names = [name for name in item_columns(schema, mapping, joined or "") if name in schema.names and name not in other]
+    return [name for name in names if not _is_nested(value_type(schema.field(name)))]
 
 
 def _is_nested(kind: pa.DataType) -> bool:
@@ -263,7 +263,7 @@ def _has_clusters(run: Run, name: str) -> bool:
 
 def gold_column(schema: pa.Schema, mapping: Mapping[str, str]) -> str | None:
     """The column of the gold, where there is one that tells questions apart."""
-    found = mapping.get("reference") or mapping.get("relevant")
-    if found is None:
-        found = next((name for name in schema.names if matches_role("reference", name)), None)
-    return found if found in schema.names else None
+    column = mapping.get("reference") or mapping.get("relevant")
+    if column is None:
+        column = next((name for name in schema.names if matches_role("reference", name)), None)
+    return column if column in schema.names else None

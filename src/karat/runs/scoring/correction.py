@@ -50,8 +50,8 @@ def plan_correction(
         left, right = split_on(selection.on)
         on = (left if selection.gold is None else right, right)
     choices, scored = choices_by_spec(metrics), [describe_metric(metric, metric.spec) for metric in metrics]
-    found = join_labels(human, rows, every, on, choices.values())
-    return Correction(found, scored, why_not_corrected(scored, found.labels, {} if human.label_map else choices))
+    joined = join_labels(human, rows, every, on, choices.values())
+    return Correction(joined, scored, why_not_corrected(scored, joined.labels, {} if human.label_map else choices))
 
 
 class CorrectedTotals:
@@ -113,9 +113,9 @@ class CorrectedTotals:
 
     def human(self) -> dict[str, Any]:
         """What was joined, as JSON values; after `values`, also which scores fall where labels rise."""
-        found = self.correction.rows.as_dict()
-        notes = [*found.get("notes", ()), *self._reversals]
-        return {**found, "notes": notes} if notes else found
+        content = self.correction.rows.as_dict()
+        notes = [*content.get("notes", ()), *self._reversals]
+        return {**content, "notes": notes} if notes else content
 
 
 def correct_kept(

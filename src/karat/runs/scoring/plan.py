@@ -87,11 +87,11 @@ class Plan:
     def role_columns(self, batch: pa.RecordBatch, numbers: Array | None = None) -> dict[str, pa.Array]:
         """The columns of a batch that the metrics get, by role; `numbers` are its row numbers, from 0."""
         numbers = np.arange(len(batch)) if numbers is None else numbers
-        found = {role: self._parse(role, batch.column(name), numbers) for role, name in self.mapping.items()}
-        if "reference" in found and self._takes_lists:
+        columns = {role: self._parse(role, batch.column(name), numbers) for role, name in self.mapping.items()}
+        if "reference" in columns and self._takes_lists:
             name, label = self.mapping["reference"], self.labels["reference"]
-            found["reference"] = read_references(found["reference"], batch, name, label, numbers)
-        return found
+            columns["reference"] = read_references(columns["reference"], batch, name, label, numbers)
+        return columns
 
     @cached_property
     def _takes_lists(self) -> bool:
@@ -109,14 +109,14 @@ class Plan:
         if kind.numeric or kind.ranked:
             column = read_values(column, self.source.schema.field(name))
         try:
-            found = kind.parse(column, where, place, objects=_all_read_json(self.metrics, role))
+            parsed = kind.parse(column, where, place, objects=_all_read_json(self.metrics, role))
         except RowError as error:
             raise RowError(f"{error}{'' if kind.numeric else _suggest_path(str(error), role, name)}") from None
         except ColumnError as error:
             raise ColumnError(f"{self.source.name}: {error}") from None
         for metric in self.metrics if kind.numeric else ():
-            check_range(found, metric.definition.inputs.ranges.get(role), where, place)
-        return found
+            check_range(parsed, metric.definition.inputs.ranges.get(role), where, place)
+        return parsed
 
     def _place(self, row: int) -> str:
         """The place of a row in messages; rows of a join, or told apart by ids, are not numbered as in the file."""
@@ -132,9 +132,9 @@ class Plan:
         selection, human, schema = self.selection, self.selection.human, self.source.schema
         ids = id_columns(schema, self.mapping, selection.joins_gold or "")
         labels = [] if human is None else [*human.columns_of(schema.names), human.strata]
-        asked = [name.casefold() for name in self.nested.named]
+        names = [name.casefold() for name in self.nested.named]
         condition = [
-            name for name in schema.names if any(f"{each}.".startswith(f"{name.casefold()}.") for each in asked)
+            name for name in schema.names if any(f"{each}.".startswith(f"{name.casefold()}.") for each in names)
         ]
         further = {*selection.by_value, next(filter(None, ids), None), *labels, *condition}
         further -= {None, *self.mapping.values()}

@@ -105,10 +105,10 @@ def gather_repeats(source: Source, metrics: Sequence[Metric], mapping: Mapping[s
 
 def describe_gathered(base: Source) -> str:
     """How the rows were gathered, in words; empty where they were not."""
-    found = next((file for _, file, _ in base.files if isinstance(file, Gathered)), None)
-    if found is None:
+    about = next((file for _, file, _ in base.files if isinstance(file, Gathered)), None)
+    if about is None:
         return ""
-    return f"{found.gathered:,} rows are answers to {found.rows:,} question{'s' * (found.rows != 1)}, by {found.by}"
+    return f"{about.gathered:,} rows are answers to {about.rows:,} question{'s' * (about.rows != 1)}, by {about.by}"
 
 
 def _holds_lists(source: Source, name: str) -> bool:

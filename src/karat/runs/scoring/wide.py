@@ -76,18 +76,18 @@ def find_systems(names: Sequence[str], predictions: str | Sequence[str]) -> list
     >>> find_systems(["id", "gold_answer", "gpt4_answer", "fid_answer"], "*_answer")
     ['gpt4_answer', 'fid_answer']
     """
-    found = list[str]()
+    fitting_columns = list[str]()
     for wanted in [predictions] if isinstance(predictions, str) else predictions:
         if wanted in names:
-            found.append(wanted)
+            fitting_columns.append(wanted)
             continue
         fitting = [name for name in names if fnmatchcase(name, wanted) and not _is_gold(name)]
         if not fitting:
             near = "" if "*" in wanted else did_you_mean(wanted, names)
             listed = near or f"; the columns are {', '.join(names)}"
             raise ColumnError(f"predictions (--predictions) {wanted!r}: no column has such a name{listed}")
-        found += fitting
-    return list(dict.fromkeys(found))
+        fitting_columns += fitting
+    return list(dict.fromkeys(fitting_columns))
 
 
 def guess_systems(names: Sequence[str]) -> list[str]:
@@ -96,15 +96,15 @@ def guess_systems(names: Sequence[str]) -> list[str]:
     >>> guess_systems(["id", "answer_gpt4", "answer_fid", "answer_start", "gold_answer", "model answer"])
     ['answer_gpt4', 'answer_fid']
     """
-    found = dict[tuple[int, str], list[str]]()
+    groups = dict[tuple[int, str], list[str]]()
     for name in names:
         words = _SEPARATORS.split(name)
         for at in range(1, len(words), 2):
             for side, alias, rest in ((0, words[:at], words[at + 1 :]), (1, words[at + 1 :], words[:at])):
                 known = matches_role("prediction", "".join(alias))
                 if known and not _is_gold(name) and not {each.lower() for each in rest} & _ABOUT:
-                    found.setdefault((side, "".join(alias)), []).append(name)
-    return max((each for each in found.values() if len(each) > 1), key=len, default=[])
+                    groups.setdefault((side, "".join(alias)), []).append(name)
+    return max((each for each in groups.values() if len(each) > 1), key=len, default=[])
 
 
 def name_columns(columns: Sequence[str]) -> dict[str, str]:

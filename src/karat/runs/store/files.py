@@ -43,12 +43,12 @@ def check_files(
     files = list(expected.values()) if others else find_files(run, name)
     if not sums:
         return files
-    found = {name if Path(file).name == name else f"{stem}/{Path(file).name}": file for file in files}
-    for each in sorted(found.keys() ^ expected.keys(), key=lambda each: (each in found, each)):
+    by_name = {name if Path(file).name == name else f"{stem}/{Path(file).name}": file for file in files}
+    for each in sorted(by_name.keys() ^ expected.keys(), key=lambda each: (each in by_name, each)):
         problem = "is missing" if each in expected else "is not of this run: its manifest does not name it"
         raise DataError(f"{join_path(run, each)} {problem}")
     if not is_address(run):
-        for _ in map_ordered(lambda each: check_file(found[each], sums[each]), sorted(found)):
+        for _ in map_ordered(lambda each: check_file(by_name[each], sums[each]), sorted(by_name)):
             pass
     return files
 
@@ -68,8 +68,8 @@ def count_width(file: str | Path, spec: str) -> int:
     """The number of statistics a row in a file of counts; 1 where no row is scored."""
     kinds = [each.type for each in read_schema(file) if each.name == spec]
     if len(kinds) != 1 or not pa.types.is_fixed_size_list(kinds[0]) or kinds[0].value_type != pa.float64():
-        found = ", ".join(map(str, kinds)) or "no such column"
-        raise DataError(f"{file}, column {spec!r}: expected counts, lists of numbers of one length, found {found}")
+        widths = ", ".join(map(str, kinds)) or "no such column"
+        raise DataError(f"{file}, column {spec!r}: expected counts, lists of numbers of one length, found {widths}")
     return int(kinds[0].list_size)
 
 

@@ -190,9 +190,9 @@ def _check_known(metric: ScoredMetric, path: str | Path) -> None:
         if not definition.inputs.named:  # which have the range of their column
             expected |= {"low": definition.low, "high": definition.high}
     for name, of_metric in expected.items():
-        if (found := getattr(metric, name)) != of_metric:
+        if (stored := getattr(metric, name)) != of_metric:
             remedy = "it was changed after scoring: score the answers again"
-            raise DataError(f"{path}: {name} of {metric.spec} is {found!r}, expected {of_metric!r}; {remedy}")
+            raise DataError(f"{path}: {name} of {metric.spec} is {stored!r}, expected {of_metric!r}; {remedy}")
 
 
 def check_content(content: Any, kind: type, where: str, *, finite: bool = True) -> None:

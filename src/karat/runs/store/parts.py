@@ -99,8 +99,8 @@ class PartsFolder:
         if not find_size(path := self._state(task)):  # while a file is sent to Azure it may be empty
             return None
         written, _, content = read_bytes(path).partition(b"\n")
-        if written.decode("latin-1") != (found := sum_bytes(content).crc32):
-            problem = f"expected the CRC-32 {written.decode('latin-1')!r:.40}, found {found}"
+        if written.decode("latin-1") != (checksum := sum_bytes(content).crc32):
+            problem = f"expected the CRC-32 {written.decode('latin-1')!r:.40}, found {checksum}"
             raise DataError(f"{path} is damaged: {problem}; remove it, and --resume scores its rows again")
         head, _, state = content.partition(b"\n")
         known = json.loads(head)

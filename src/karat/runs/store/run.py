@@ -103,8 +103,8 @@ class Run:
     def files(self) -> Sequence[str | Path]:
         """The files of the rows, in their order; `DataError` where one is not as it was written, or rows lack."""
         files, expected = self._check_files(ROWS), self.manifest.n
-        if expected is not None and (found := sum(map(count_rows, files))) != expected:
-            problem = f"expected {expected} rows, as its manifest says, found {found}"
+        if expected is not None and (rows := sum(map(count_rows, files))) != expected:
+            problem = f"expected {expected} rows, as its manifest says, found {rows}"
             raise DataError(f"{self.path}: {problem}; score it again")
         return files
 
@@ -213,8 +213,8 @@ class Run:
     def _counts(self) -> Sequence[str | Path]:
         """The files of the counts, which have as many rows as the files of rows."""
         files = self._check_files(STATISTICS)
-        if (found := sum(map(count_rows, files))) != self.starts[-1]:
-            expected = f"expected counts of {self.starts[-1]} rows, found {found}"
+        if (rows := sum(map(count_rows, files))) != self.starts[-1]:
+            expected = f"expected counts of {self.starts[-1]} rows, found {rows}"
             raise DataError(f"{join_path(self.path, STATISTICS)}: {expected}")
         return files
 

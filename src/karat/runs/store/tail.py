@@ -86,7 +86,7 @@ class Tail:
         rows, counts = ([path for name, path in paths.items() if name.startswith("rows/") == wanted]
                         for wanted in (True, False))  # fmt: skip
         for file, counted in zip_longest(rows, counts):
-            found = {
+            columns = {
                 metric.spec: np.concatenate(list(read_counts([counted], metric.spec)))
                 for metric in self.output.metrics
                 if metric.definition.finish
@@ -95,7 +95,7 @@ class Tail:
             for batch in read_rows(file, self.output.schema):
                 scored = []
                 for metric, column in zip(self.output.metrics, self.output.scores, strict=True):
-                    own = found.get(metric.spec)
+                    own = columns.get(metric.spec)
                     own = batch.column(column).to_numpy(zero_copy_only=False)[:, None] if own is None else own[first:]
                     scored.append(Rows(own[: len(batch)]))
                 yield batch, scored

@@ -168,8 +168,8 @@ def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
     """The manifest of a continued run; `DataError` where `resume` is not set or an argument has changed."""
     check_resumed(manifest.name, resume=resume)
     endpoints = _join_endpoints(manifest.name, *(each.settings.get(ENDPOINTS, ()) for each in (before, manifest)))
-    asked = {ENDPOINTS: endpoints} if endpoints else {}
-    before, manifest = (replace(one, settings={**one.settings, **asked}) for one in (before, manifest))
+    settings = {ENDPOINTS: endpoints} if endpoints else {}
+    before, manifest = (replace(one, settings={**one.settings, **settings}) for one in (before, manifest))
     decided = [
         ({"metrics": ", ".join(str(each.signature) for each in one.metrics)}, one.mapping, one.settings)
         for one in (before, manifest)

@@ -154,15 +154,15 @@ def _open(path: Path, side: Side) -> Source | str:
 
 def _find_roles(source: Source) -> dict[str, tuple[str, ...]]:
     """The columns that fit each role; of tables with one document a row the column of documents."""
-    inside, found = dict[str, str](), dict[str, tuple[str, ...]]()
+    inside, roles = dict[str, str](), dict[str, tuple[str, ...]]()
     with suppress(KaratError):
         inside = find_layout_paths(source, ALIASES)
     for role in ALIASES:
         named = [inside[role]] if role in inside else [name for name in source.schema.names if matches_role(role, name)]
         if named:
-            found[role] = tuple(named)
+            roles[role] = tuple(named)
     for role, side in _RANKED.items():
         with suppress(KaratError):
             if long := find_columns(source, side):
-                found[role] = (long.document,)
-    return found
+                roles[role] = (long.document,)
+    return roles

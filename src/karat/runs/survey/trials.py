@@ -98,7 +98,7 @@ class _Trials:
         self, file: DataFile, role: str, of_gold: str, specs: tuple[str, ...], done: set[Path]
     ) -> Iterator[Scorable]:
         """The file with the gold that fits it best."""
-        found, both = list[Scorable](), list[DataFile]()
+        joins, both = list[Scorable](), list[DataFile]()
         for gold in self.files:
             if self.left < 0:
                 break
@@ -109,8 +109,8 @@ class _Trials:
                 continue
             exchangeable = of_gold in file.as_gold and role in gold.roles and gold.path not in done
             both += [gold] if exchangeable and _is_gold(file) == _is_gold(gold) else []
-            found += [] if gold in both else [joined]
-        if not found:
+            joins += [] if gold in both else [joined]
+        if not joins:
             self.unclear += [
                 f"{file.path}, {each.path}: which one holds the gold?" for each in both if file.path < each.path
             ]
@@ -120,8 +120,8 @@ class _Trials:
             gold = each.gold or file
             return _is_gold(gold), gold.path not in done, each.scored
 
-        best = max(map(fit, found))
-        first, *others = (each for each in found if fit(each) == best)
+        best = max(map(fit, joins))
+        first, *others = (each for each in joins if fit(each) == best)
         if others and first.gold:
             names = " or ".join(str(each.gold.path) for each in others if each.gold)
             self.unclear.append(f"{file.path}: is its gold {first.gold.path}, as taken here, or {names}?")
@@ -131,13 +131,13 @@ class _Trials:
         """The files joined by the id that matches most rows; rankings are joined by query, if they can be."""
         if specs == TASKS["retrieved", "relevant"] and (tried := self._score(file, specs, gold)):
             return tried
-        found = list[Scorable]()
+        scorable = list[Scorable]()
         for on in _find_ids(file, gold):
             if tried := self._score(file, specs, gold, on):
-                found.append(tried)
+                scorable.append(tried)
                 if tried.scored == tried.result.n:
                     break
-        return max(found, key=lambda each: each.scored, default=None)
+        return max(scorable, key=lambda each: each.scored, default=None)
 
     def _score(
         self,
@@ -160,8 +160,8 @@ class _Trials:
                 path = None if gold is None else gold.whole_path
                 column = next(iter(file.systems), "") if column is None else column
                 answers = {"prediction": column} if column else {}
-                found = score(file.whole_path, specs, map=answers, gold=path, on=on, limit=ROWS)
-                tried = Scorable(file, specs, found, gold, on, column)
+                result = score(file.whole_path, specs, map=answers, gold=path, on=on, limit=ROWS)
+                tried = Scorable(file, specs, result, gold, on, column)
         except (KaratError, OSError) as error:
             if gold is None:
                 self.problems[file.path] = str(error).removeprefix(str(file.whole_path)).lstrip(":, ")

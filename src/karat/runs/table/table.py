@@ -103,14 +103,14 @@ class Table:
 
     def headings(self, style: Style, *, detail: bool = False) -> list[str]:
         """The headings of the columns, as a format writes them."""
-        found = list[str]()
+        headings = list[str]()
         for each in self._columns(detail=detail):
             ends = [each.interval] if each.interval else []
             if ends and style.plus_minus:
-                found.append(style.escape(f"{each.heading} ± half the {each.interval}"))
+                headings.append(style.escape(f"{each.heading} ± half the {each.interval}"))
             else:
-                found += map(style.escape, [each.heading, *ends])
-        return found
+                headings += map(style.escape, [each.heading, *ends])
+        return headings
 
     def texts(self, style: Style, *, detail: bool = False) -> Iterator[list[str]]:
         """The cells of each row, as a format writes them."""

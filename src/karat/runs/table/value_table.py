@@ -82,14 +82,19 @@ def value_table(values: Sequence[MetricValue], confidence: float, *, percent: bo
 
 def _rows(each: MetricValue, factor: float, *, ends: bool) -> Iterator[Row]:
     """The row of a value and, where people labelled, one of the corrected value."""
-    value, found, part = each.value, each.corrected, each.slice is not None
+    value, corrected, part = each.value, each.corrected, each.slice is not None
     label = each.slice if each.slice is not None else each.spec
     more = [spell_range(value.worst, value.best, factor)] if ends else []
     cells = label, spell_estimate(value.value, value.low, value.high, factor), f"{value.n}", f"{value.unscored}"
     yield Row((*cells, *more), "value", part, value.value, value.low, value.high)
-    if found is not None and found.value is not None:
-        cells = corrected_label(found), spell_estimate(found.value, found.low, found.high, factor), f"{found.n}", ""
-        yield Row((*cells, *([""] if ends else [])), "value", True, found.value, found.low, found.high)
+    if corrected is not None and corrected.value is not None:
+        cells = (
+            corrected_label(corrected),
+            spell_estimate(corrected.value, corrected.low, corrected.high, factor),
+            f"{corrected.n}",
+            "",
+        )
+        yield Row((*cells, *([""] if ends else [])), "value", True, corrected.value, corrected.low, corrected.high)
 
 
 def value_document(

@@ -41,9 +41,9 @@ def alpha_with_each(
     """
     rows, raters = ratings.shape
     pairs = np.column_stack([np.tile(scores, raters), ratings.T.ravel()])
-    found = krippendorff_alpha(pairs, level=level, weights=None if weights is None else np.tile(weights, raters))
-    influence, shares = (each.reshape(raters, rows).sum(axis=0) for each in (found.influence, found.shares[0]))
-    return replace(found, influence=influence, shares=shares[None], unseen=None)
+    alpha = krippendorff_alpha(pairs, level=level, weights=None if weights is None else np.tile(weights, raters))
+    influence, shares = (each.reshape(raters, rows).sum(axis=0) for each in (alpha.influence, alpha.shares[0]))
+    return replace(alpha, influence=influence, shares=shares[None], unseen=None)
 
 
 def _alpha(ratings: Scores, level: Level, weights: Weights) -> Coefficient:

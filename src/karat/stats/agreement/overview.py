@@ -36,40 +36,40 @@ def compare_raters(
     yes_no = np.unique(b[used])
     kinds = reduce(np.union1d, (np.unique(a[used]), yes_no, categories))
     several = len(kinds) > 2
-    found: dict[str, Coefficient] = {}
+    coefficients: dict[str, Coefficient] = {}
     if reason := why_no_labels(a, b, categories, labels):
-        found = {name: undefined(reason, len(a)) for name in ("accuracy", "cohen_kappa", "gwet_ac1")}
+        coefficients = {name: undefined(reason, len(a)) for name in ("accuracy", "cohen_kappa", "gwet_ac1")}
     else:
-        found["accuracy"] = accuracy(a, b, weights=weights)
-        found["cohen_kappa"] = cohen_kappa(a, b, weights=weights)
+        coefficients["accuracy"] = accuracy(a, b, weights=weights)
+        coefficients["cohen_kappa"] = cohen_kappa(a, b, weights=weights)
         for level in ("linear", "quadratic") if several else ():
-            found[f"cohen_kappa_{level}"] = cohen_kappa(a, b, level=level, weights=weights)
-        found |= _of_many(np.column_stack([a, b]), weights, kinds)
+            coefficients[f"cohen_kappa_{level}"] = cohen_kappa(a, b, level=level, weights=weights)
+        coefficients |= _of_many(np.column_stack([a, b]), weights, kinds)
     for kind in ("pearson", "spearman", "kendall"):
-        found[kind] = correlation(a, b, kind, weights=weights)
+        coefficients[kind] = correlation(a, b, kind, weights=weights)
     if len(yes_no) == 2:
-        found["auroc"] = auroc(a, np.where(np.isnan(b), np.nan, b == yes_no[1]), weights=weights)
-    return found
+        coefficients["auroc"] = auroc(a, np.where(np.isnan(b), np.nan, b == yes_no[1]), weights=weights)
+    return coefficients
 
 
 def compare_people(people: Array, weights: Array | None, categories: Array) -> dict[str, Coefficient]:
     """The coefficients of any number of annotators, `people` of shape (rows, annotators), by name."""
     kinds = np.union1d(np.unique(people[~np.isnan(people)]), categories)
-    found = {"accuracy": pairwise_accuracy(people, weights=weights)} if len(kinds) <= MOST_CATEGORIES else {}
-    return found | _of_many(people, weights, kinds)
+    coefficients = {"accuracy": pairwise_accuracy(people, weights=weights)} if len(kinds) <= MOST_CATEGORIES else {}
+    return coefficients | _of_many(people, weights, kinds)
 
 
 def _of_many(ratings: Array, weights: Array | None, kinds: Array) -> dict[str, Coefficient]:
     several, categories = len(kinds) > 2, len(kinds) <= MOST_CATEGORIES
-    found = {"krippendorff_alpha": krippendorff_alpha(ratings, weights=weights)} if categories else {}
+    coefficients = {"krippendorff_alpha": krippendorff_alpha(ratings, weights=weights)} if categories else {}
     for scale in ("ordinal", "interval") if several else ():
         level = LEVELS[scale]
-        found[f"krippendorff_alpha_{scale}"] = krippendorff_alpha(ratings, level=level, weights=weights)
+        coefficients[f"krippendorff_alpha_{scale}"] = krippendorff_alpha(ratings, level=level, weights=weights)
     if categories:
-        found["gwet_ac1"] = gwet_ac(ratings, categories=kinds, weights=weights)
+        coefficients["gwet_ac1"] = gwet_ac(ratings, categories=kinds, weights=weights)
         if several:
-            found["gwet_ac2"] = gwet_ac(ratings, level="quadratic", categories=kinds, weights=weights)
-    return found
+            coefficients["gwet_ac2"] = gwet_ac(ratings, level="quadratic", categories=kinds, weights=weights)
+    return coefficients
 
 
 def why_no_labels(a: Array, b: Array, categories: Array, labels: Array | None) -> str | None:

@@ -24,14 +24,14 @@ def allow_for_rare_label(
     however well the raters agree on other rows. So the interval also covers what one more row with this label from
     every rater would give.
     """
-    found = measure(ratings, weights)
+    measured = measure(ratings, weights)
     labels = CodedLabels.of(ratings)
-    if found.reason is not None or len(labels) > MOST_CATEGORIES:
-        return found
+    if measured.reason is not None or len(labels) > MOST_CATEGORIES:
+        return measured
     counts = np.bincount(labels.codes[labels.codes >= 0])
     rarest = int(np.argmin(counts))
     if np.count_nonzero((labels.codes == rarest).sum(axis=1) > 1) >= ENOUGH:
-        return found
+        return measured
     one_more = np.vstack([ratings, np.full(ratings.shape[1], labels.values[rarest])])
     more_weights = None if weights is None else np.append(weights, weights.mean())
-    return replace(found, unseen=measure(one_more, more_weights))
+    return replace(measured, unseen=measure(one_more, more_weights))

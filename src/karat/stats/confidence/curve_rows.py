@@ -96,14 +96,14 @@ class CurveRows(Tally):
         for start in range(0, len(at), _EXACT):
             part = slice(start, start + _EXACT)
             counts[1] += np.bincount(at[part], scores[part], DISTINCT + 1).astype(np.int64)
-        found = np.flatnonzero(counts[0])
-        self._put(found / DISTINCT, counts[:, found])
+        filled = np.flatnonzero(counts[0])
+        self._put(filled / DISTINCT, counts[:, filled])
 
     def _bin(self, numbers: Array, counts: Array) -> tuple[Array, Array]:
         """Confidences as multiples of 1 / DISTINCT."""
         at = np.rint(numbers * DISTINCT).astype(np.int64)
         parts = counts[0], counts[1] >> _HALF, counts[1] & ((1 << _HALF) - 1)
         rows, high, low = (np.bincount(at, each) for each in parts)  # exact as floats
-        found = np.flatnonzero(rows)
-        rows, high, low = (each[found].astype(np.int64) for each in (rows, high, low))
-        return found / DISTINCT, np.stack([rows, (high << _HALF) + low])
+        filled = np.flatnonzero(rows)
+        rows, high, low = (each[filled].astype(np.int64) for each in (rows, high, low))
+        return filled / DISTINCT, np.stack([rows, (high << _HALF) + low])

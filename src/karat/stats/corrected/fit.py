@@ -132,8 +132,8 @@ def p_value(value: float, ends: Callable[[float], Bounds]) -> float | None:
     while far[0] - near[0] > STEP:  # an end moves nearly in proportion to the deviations: the Illinois method
         share = near[1] / (near[1] - far[1]) if math.isfinite(far[1]) else 0.5
         middle = near[0] + max(0.01, min(0.99, share)) * (far[0] - near[0])
-        if (found := beyond(middle)) > 0:
-            near, far = (middle, found), (far[0], far[1] / 2)
+        if (excess := beyond(middle)) > 0:
+            near, far = (middle, excess), (far[0], far[1] / 2)
         else:
-            near, far = (near[0], near[1] / 2), (middle, found)
+            near, far = (near[0], near[1] / 2), (middle, excess)
     return 2 * NORMAL.cdf(-far[0])

@@ -105,9 +105,9 @@ class Spread:
         """The ends by the bootstrap over labelled units, widened by the variance that the other units add."""
         rest = self.influence[self.shares == 0]
         add = student_quantile((1 + confidence) / 2, math.inf) ** 2 * float(rest @ rest)
-        found = self._draws
+        draws = self._draws
         low, high = (
-            None if end is None else math.sqrt((end - found.value) ** 2 + add) for end in found.interval(confidence)
+            None if end is None else math.sqrt((end - draws.value) ** 2 + add) for end in draws.interval(confidence)
         )
         return None if low is None else value - low, None if high is None else value + high
 

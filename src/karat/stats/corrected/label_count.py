@@ -55,9 +55,9 @@ def count_labels(
     True
     """
     if not (width >= NARROWEST and deviation > 0 and -1 <= correlation <= 1):
-        found = f"found {width:g}, {deviation:g} and {correlation:g}"
+        problem = f"found {width:g}, {deviation:g} and {correlation:g}"
         expected = f"a width from {NARROWEST}, a deviation above 0 and a correlation from -1 to 1"
-        raise SpecError(f"{expected} expected, {found}")
+        raise SpecError(f"{expected} expected, {problem}")
     Inference(confidence)  # which checks it
     reach = 2 * student_quantile((1 + confidence) / 2, math.inf) * deviation
     smallest = reach / math.sqrt(rows)

@@ -76,8 +76,8 @@ class Comparison(JsonObject):
             return False
         if self.p_least is None or self.p_most is None:
             return True
-        found = (self.difference, self.p), (self.least, self.p_least), (self.most, self.p_most)
-        return len({self._judge(*each, level) for each in found}) > 1
+        cases = (self.difference, self.p), (self.least, self.p_least), (self.most, self.p_most)
+        return len({self._judge(*each, level) for each in cases}) > 1
 
     def as_dict(self) -> dict[str, Any]:
         """The fields in order, then verdict and could_turn at the comparison's level, as JSON values."""

@@ -48,8 +48,8 @@ class PairTests:
 
     def pair(self, one: int, other: int) -> TestedPair:
         """System `one` minus the `other`; None for what is not known, and for all of a difference that is not."""
-        found = (float(each[one, other]) for each in (self.difference, self.low, self.high, self.p, self.error))
-        difference, low, high, p, error = (None if math.isnan(each) else each for each in found)
+        figures = (float(each[one, other]) for each in (self.difference, self.low, self.high, self.p, self.error))
+        difference, low, high, p, error = (None if math.isnan(each) else each for each in figures)
         if difference is None:
             low = high = p = error = None
         return TestedPair(difference, low, high, p, error, self.test[one, other])

@@ -58,8 +58,8 @@ def rows_needed(difference: float, deviation: float, *, power: float = 0.8, leve
     """
     _check(power, level)
     if not abs(difference) >= SMALLEST or not deviation > 0:
-        found = f"found {difference} and {deviation}"
-        raise SpecError(f"a difference of {SMALLEST} or more and a spread above 0 expected, {found}")
+        problem = f"found {difference} and {deviation}"
+        raise SpecError(f"a difference of {SMALLEST} or more and a spread above 0 expected, {problem}")
     shift = abs(difference) / deviation
 
     def enough(rows: int) -> bool:

@@ -93,8 +93,8 @@ class Systems:
 
     def interval(self, confidence: float) -> Bounds:
         """The interval of the second system's value minus the first's; None for an end that is not known."""
-        found = self.test(confidence).pair(1, 0)
-        return found.low, found.high
+        pair = self.test(confidence).pair(1, 0)
+        return pair.low, pair.high
 
     def test(self, confidence: float | None = None) -> PairTests:
         """The test of each pair: McNemar's where every score is 0 or 1 and rows are independent, else Student's.
@@ -106,14 +106,14 @@ class Systems:
             unknown = np.full((5, systems, systems), np.nan)
             return PairTests.mirror(tuple(unknown), "student" if self._graded.any() else "mcnemar")
         graded = self._graded[:, None] | self._graded
-        found = self._test_answers(confidence) if not graded.all() else None
-        if found is not None and not graded.any():
-            return found
+        tests = self._test_answers(confidence) if not graded.all() else None
+        if tests is not None and not graded.any():
+            return tests
         other = self._kept.test(self.scale.bounds, confidence)
-        if found is None:
+        if tests is None:
             return other
         names = ("difference", "low", "high", "p", "error", "test")
-        mixed = {name: np.where(graded, getattr(other, name), getattr(found, name)) for name in names}
+        mixed = {name: np.where(graded, getattr(other, name), getattr(tests, name)) for name in names}
         return PairTests(**mixed)
 
     def _test_answers(self, confidence: float) -> PairTests:
@@ -121,11 +121,11 @@ class Systems:
         wins = np.rint(own[:, None] - self._right).astype(int)  # rows that the system of the row alone has right
         counts = np.stack([wins, wins.T], axis=-1)[upper]
         different, at = np.unique(counts.reshape(-1, 2), axis=0, return_inverse=True)
-        found = (
+        tests = (
             np.array([self._test_counts(won, lost, confidence) for won, lost in different.tolist()]).reshape(-1, 5).T
         )
         matrices = np.zeros((5, *wins.shape))
-        for each, values in zip(matrices, found, strict=True):
+        for each, values in zip(matrices, tests, strict=True):
             each[upper] = values[at.reshape(-1)]
         values = self.values
         matrices[0] = values[:, None] - values
@@ -163,8 +163,8 @@ class _Sums:
     def values(self) -> Array:
         if not self._units[0].rows:
             return np.full(len(self._units), np.nan)
-        found = np.array([units.value(self._finish) for units in self._units])
-        return np.where(np.isfinite(found), found, np.nan)
+        values = np.array([units.value(self._finish) for units in self._units])
+        return np.where(np.isfinite(values), values, np.nan)
 
     def test(self, bounds: Bounds, confidence: float) -> PairTests:
         moved = np.stack([self._move(each) for each in self._units])
@@ -233,14 +233,14 @@ class _OrderedRows:
 
     def test(self, bounds: Bounds, confidence: float) -> PairTests:
         values, moved = self._moved
-        found = self._by_unit(values, moved, self._joined[0], bounds).test(confidence)
+        tests = self._by_unit(values, moved, self._joined[0], bounds).test(confidence)
         if kept_by(self._finish) != "values":
-            return found
-        p = np.ones(found.p.shape)
+            return tests
+        p = np.ones(tests.p.shape)
         for one, other in zip(*(each.tolist() for each in np.triu_indices(len(p), 1)), strict=True):
             p[one, other] = p[other, one] = self._test_exceeding(one, other, confidence)
-        low, high = reach_zero(found.low, found.high, p, confidence)
-        return replace(found, p=p, low=low, high=high, test=np.full(p.shape, "exceedance", object))
+        low, high = reach_zero(tests.low, tests.high, p, confidence)
+        return replace(tests, p=p, low=low, high=high, test=np.full(p.shape, "exceedance", object))
 
     def _test_exceeding(self, one: int, other: int, confidence: float) -> float:
         """The p of two percentiles: of the rows on which one system alone exceeds the percentile of both."""

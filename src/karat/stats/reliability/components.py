@@ -178,12 +178,12 @@ def _mean_differences(scores: Array, levels: Levels) -> dict[tuple[str, ...], fl
     np.fill_diagonal(pairs, 0.0)  # of a verdict with itself
     np.fill_diagonal(inside, 0.0)
     same = {name: level[:, None] == level for name, level in levels.items()}
-    found = dict[tuple[str, ...], float]()
+    differences = dict[tuple[str, ...], float]()
     for shared in [(), *_subsets(list(levels))]:
         here = np.ones_like(pairs, dtype=np.bool_)
         for name, each in same.items():
             here &= each if name in shared else ~each
         for key, sums, number in ((shared, outside, across), ((ROW, *shared), inside, pairs)):
             if many := number[here].sum():
-                found[key] = float(sums[here].sum() / many)
-    return found
+                differences[key] = float(sums[here].sum() / many)
+    return differences

@@ -50,11 +50,11 @@ def mean_by_part(
         return ()
     bounds = (float(min(0.0, scores.min())), float(max(1.0, scores.max())))
     part_of = np.clip(np.searchsorted(ends, numbers, side="right") - 1, 0, max(len(ends) - 2, 0))
-    found = []
+    means = []
     for at in np.unique(part_of).tolist():
         rows = part_of == at
         score = mean(scores[rows], bounds=bounds).estimate(confidence=confidence)
-        found.append(
+        means.append(
             PartMean(float(ends[at]), float(ends[min(at + 1, len(ends) - 1)]), float(numbers[rows].mean()), score)
         )
-    return tuple(found)
+    return tuple(means)

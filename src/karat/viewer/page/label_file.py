@@ -37,12 +37,12 @@ class LabelFile:
 
     def systems(self) -> set[str | None]:
         """The systems whose answers are labelled; None: of a single one, which has no name in the file."""
-        found = set()
+        systems = set()
         for line in self.path.read_text("utf-8", "replace").splitlines() if self.path.is_file() else ():
             with suppress(ValueError, AttributeError):
                 if (parsed := json.loads(line)).get("action") == "label":
-                    found.add(parsed.get("system"))
-        return found
+                    systems.add(parsed.get("system"))
+        return systems
 
     def find(self, runs: Sequence[Run]) -> tuple[Labels, int] | None:
         """The labels of all these runs, and the size of the file; None where one has none yet."""

@@ -57,10 +57,10 @@ def draw_scores(space: Workspace, query: Query) -> dict[str, Any]:
 def read_row(space: Workspace, query: Query) -> dict[str, Any]:
     """One row, whole."""
     table, own = space.table(query), [Condition(Field("id"), "in", (query.id,))]
-    found = sort_rows(table, None, own)
-    if not len(found):
+    order = sort_rows(table, None, own)
+    if not len(order):
         raise Unknown(f"no row has the id {query.id[:80]!r}")
-    (shown,) = show_rows(table, found[:1], whole=True, most=_ANY if query.full else WHOLE)
+    (shown,) = show_rows(table, order[:1], whole=True, most=_ANY if query.full else WHOLE)
     return {**shown, "command": _command(space, query, own, first=1)}
 
 

@@ -23,7 +23,7 @@ def _write(name: str, written: dict[str, str]) -> None:
     for _, other in _IMPORT.findall(source):
         if other not in written:
             _write(other, written)
-    exported = {found[3]: "default" if found[1] else found[3] for found in _EXPORT.finditer(source)}
+    exported = {match[3]: "default" if match[1] else match[3] for match in _EXPORT.finditer(source)}
     body = _EXPORT.sub(r"\2 \3", _IMPORT.sub(_take, source))
     listed = ", ".join(f"{key}: {own}" for own, key in exported.items())
     written[name] = f'modules["{name}"] = await (async () => {{\n{body}return {{ {listed} }};\n}})();'

@@ -46,9 +46,9 @@ def choose_rows(metrics: Sequence[MetricScores], most: int, seed: int) -> Chosen
     ([0, 1, 2, 3], {'differ': 1, 'worst': 0, 'unscored': 0, 'sample': 3})
     """
     n = metrics[0].scores.shape[1]
-    found = {"differ": _differing(metrics, most), "worst": _worst(metrics, most), "unscored": _unscored(metrics, most)}
+    chosen = {"differ": _differing(metrics, most), "worst": _worst(metrics, most), "unscored": _unscored(metrics, most)}
     taken, counts = dict[int, str](), dict[str, int]()
-    for reason, rows in found.items():
+    for reason, rows in chosen.items():
         fresh = list(islice((row for row in dict.fromkeys(rows) if row not in taken), int(_SHARES[reason] * most)))
         taken |= dict.fromkeys(fresh, reason)
         counts[reason] = len(fresh)

@@ -60,8 +60,8 @@ class Content:
             return Head(
                 [(each.metric, describe_best(each)) for each in self.ranked.rankings], self._first_tables, level
             )
-        found = [each for each in self.compared.findings if each.slice is None]
-        return Head([(each.metric, text) for each in found for text in each.sentences], self._first_tables, level)
+        findings = [each for each in self.compared.findings if each.slice is None]
+        return Head([(each.metric, text) for each in findings for text in each.sentences], self._first_tables, level)
 
     @property
     def _first_tables(self) -> list[Table]:
@@ -146,9 +146,9 @@ class Content:
     @cached_property
     def _slices(self) -> dict[str, Array]:
         """The row numbers of each slice, among the matched rows."""
-        if (found := self.matched.slices) is None:
+        if (slices := self.matched.slices) is None:
             return {}
-        return {label: np.flatnonzero(found.codes == at) for at, label in sorted(enumerate(found.labels), key=_label)}
+        return {label: np.flatnonzero(slices.codes == at) for at, label in sorted(enumerate(slices.labels), key=_label)}
 
     @cached_property
     def _drawn(self) -> frozenset[str]:

@@ -66,13 +66,13 @@ class Redaction:
 
     def clean_manifest(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """How a run was made, without conditions and names of columns that are left out."""
-        found = {name: self._clean_part(manifest[name]) for name in _TOLD}
+        cleaned = {name: self._clean_part(manifest[name]) for name in _TOLD}
         if self.hides_condition:
-            found["call"] = LEFT_OUT if manifest.get("call") else ""
-            found["settings"] = {
-                name: LEFT_OUT if name == "where" and value else value for name, value in found["settings"].items()
+            cleaned["call"] = LEFT_OUT if manifest.get("call") else ""
+            cleaned["settings"] = {
+                name: LEFT_OUT if name == "where" and value else value for name, value in cleaned["settings"].items()
             }
-        return found
+        return cleaned
 
     def _clean_part(self, value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -48,19 +48,19 @@ class MatchedValues:
 
     def _clusters(self, at: int) -> tuple[str | None, Array | None]:
         """The column of the clusters, and their keys in the order of a run's own rows."""
-        if (found := self.matched.clusters) is None:
+        if (clusters := self.matched.clusters) is None:
             return None, None
-        return found.about.column, found.keys[np.argsort(self.matched.rows.order(at))]
+        return clusters.about.column, clusters.keys[np.argsort(self.matched.rows.order(at))]
 
     def _correct(self, at: int, own: RunValues) -> tuple[dict[tuple[str, str | None], Corrected], list[str]]:
         """A system's values corrected by people, by spec and slice, and remarks on them."""
         matched = self.matched
         if not matched.labelled:
-            found = own.stored_corrections(self.by)
-            if found and not own.are_stored:
+            corrections = own.stored_corrections(self.by)
+            if corrections and not own.are_stored:
                 remedy = "name the labels again to see it here (--human)"
                 return {}, [f"{own.run.name} was scored with labels by people under other settings: {remedy}"]
-            return found, []
+            return corrections, []
         totals = own.corrected(matched.labelled[at].place(matched.rows.order(at)), self.slices)
         whole, grouped = totals.values()
         notes = totals.human().get("notes", ()) if len(matched.runs) == 1 else ()  # of several, the comparison says it

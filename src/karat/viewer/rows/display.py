@@ -247,19 +247,21 @@ def _first(systems: Sequence[_System], cells: Sequence[Mapping[str, Any]], role:
 
 def _show_judge(spec: str, cells: Mapping[str, Any], details: Mapping[str, str], most: int) -> dict[str, Any]:
     """What a judge said of an answer: label, explanation, statements, the votes of a panel's members, and the rest."""
-    said = {detail: cells[name] for detail, name in details.items()}
-    names = list(said)
-    panel = names[names.index("agreement") + 1 : names.index("input_tokens")] if "agreement" in said else []
-    rest = {name: value for name, value in said.items() if name not in {*_VERDICT, *panel} and value is not None}
+    details_shown = {detail: cells[name] for detail, name in details.items()}
+    names = list(details_shown)
+    panel = names[names.index("agreement") + 1 : names.index("input_tokens")] if "agreement" in details_shown else []
+    rest = {
+        name: value for name, value in details_shown.items() if name not in {*_VERDICT, *panel} and value is not None
+    }
     return {
         "metric": spec,
-        "label": said.get("label"),
-        "explanation": _show_cell(said.get("explanation"), most),
-        "statements": _show_statements(said.get("statements"), most),
-        "votes": [{"name": name, "vote": said[name]} for name in panel],
+        "label": details_shown.get("label"),
+        "explanation": _show_cell(details_shown.get("explanation"), most),
+        "statements": _show_statements(details_shown.get("statements"), most),
+        "votes": [{"name": name, "vote": details_shown[name]} for name in panel],
         "details": {name: _number(value) if isinstance(value, float) else value for name, value in rest.items()},
-        "error": _show_cell(said.get("error"), most),
-        "raw": _show_cell(said.get("raw"), most),
+        "error": _show_cell(details_shown.get("error"), most),
+        "raw": _show_cell(details_shown.get("raw"), most),
     }
 
 

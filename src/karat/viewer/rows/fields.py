@@ -93,12 +93,12 @@ def read_filter(data: Any) -> tuple[Condition, ...]:
     if data is None:
         return ()
     check_type(data, tuple[Condition, ...], "the filter")
-    found = tuple(Condition(read_field(each["field"]), each["op"], tuple(each.get("values", ()))) for each in data)
-    if len(found) > MOST_CONDITIONS or any(len(each.values) > MOST_VALUES for each in found):
+    conditions = tuple(Condition(read_field(each["field"]), each["op"], tuple(each.get("values", ()))) for each in data)
+    if len(conditions) > MOST_CONDITIONS or any(len(each.values) > MOST_VALUES for each in conditions):
         raise SpecError(f"a filter has up to {MOST_CONDITIONS} conditions, each of up to {MOST_VALUES} values")
-    for each in found:
+    for each in conditions:
         _check_values(each.op, each.values)
-    return found
+    return conditions
 
 
 def read_order(data: Any) -> Order | None:

@@ -37,18 +37,18 @@ def sort_rows(
     if order is None:
         return np.arange(table.n) if kept is None else np.flatnonzero(kept)
     first = table.n if most is None else -(-most // _AHEAD) * _AHEAD
-    found: Array = table.keep((order, *conditions, first), partial(_rank, table, order, kept, first))
-    return found
+    rows: Array = table.keep((order, *conditions, first), partial(_rank, table, order, kept, first))
+    return rows
 
 
 def field_numbers(table: RowTable, field: Field) -> Array:
     """The number of each row, float64, NaN where it has none; `SpecError` for a field without numbers."""
     _check_numbers(table, field)
     if field.kind in {"difference", "size"}:
-        found = table.keep(field, lambda: _evaluate(table, lambda sql: f"{sql.value(field)} FROM matched"))
+        numbers = table.keep(field, lambda: _evaluate(table, lambda sql: f"{sql.value(field)} FROM matched"))
     else:
-        found = table.numbers(*table.column_of(field))
-    return np.asarray(found.to_numpy(zero_copy_only=False))
+        numbers = table.numbers(*table.column_of(field))
+    return np.asarray(numbers.to_numpy(zero_copy_only=False))
 
 
 def field_labels(table: RowTable, field: Field) -> pa.DictionaryArray:
@@ -66,12 +66,12 @@ def _evaluate(table: RowTable, write: Callable[[RowSql], str], **columns: pa.Arr
 
     def name(at: int, column: str | None, text: bool) -> str:
         if column is None:
-            spelled, found = ("id", table.ids) if text else ("place", pa.array(table.ranks))
+            spelled, column_read = ("id", table.ids) if text else ("place", pa.array(table.ranks))
         else:
             labelled = text or not table.is_number(at, column)
             spelled = f"{'label' if labelled else 'number'}_{at}_{table.runs[at].schema.names.index(column)}"
-            found = (table.labels if labelled else table.numbers)(at, column)
-        columns[spelled] = found
+            column_read = (table.labels if labelled else table.numbers)(at, column)
+        columns[spelled] = column_read
         return spelled
 
     query = write(RowSql(table, name))

@@ -55,18 +55,18 @@ class Relation:
         if not len(rows) or not names:
             return [{} for _ in rows]
         columns = ", ".join(_select(run, name) for name in names)
-        wanted, found = np.unique(rows), dict[int, list[Any]]()
+        wanted, cells_by_row = np.unique(rows), dict[int, list[Any]]()
         between = "n BETWEEN ? AND ? AND n IN (SELECT unnest(?))"  # the range leaves out groups of rows
         for file, start, here in zip(run.files, run.starts, _split(wanted, run.starts), strict=False):
             if len(here):
                 bound = [int(here[0]), int(here[-1]), here.tolist()]
                 cells_read = self._query(run, file, f"n, {columns}", between, bound)
-                found |= {int(start) + row: cells for row, *cells in cells_read}
-        for cells in found.values():
+                cells_by_row |= {int(start) + row: cells for row, *cells in cells_read}
+        for cells in cells_by_row.values():
             for at, name in enumerate(names):
                 if run.schema.field(name).type == RAW:
                     cells[at] = read_json(cells[at])
-        return [dict(zip(names, found[row], strict=True)) for row in rows.tolist()]
+        return [dict(zip(names, cells_by_row[row], strict=True)) for row in rows.tolist()]
 
     def find(self, run: Run, name: str, value: Any) -> Array:
         """The numbers of the rows in which a column has this value, shape (k,)."""
@@ -82,11 +82,11 @@ class Relation:
         self._connection.close()
 
     def _numbers(self, run: Run, condition: str, bound: Sequence[Any]) -> Array:
-        found = (
+        numbers = (
             start + np.array([row for (row,) in self._query(run, file, "n", condition, bound)], np.int64)
             for file, start in zip(run.files, run.starts, strict=False)
         )
-        return np.concatenate([np.empty(0, np.int64), *found])
+        return np.concatenate([np.empty(0, np.int64), *numbers])
 
     def _query(
         self, run: Run, path: str | Path, columns: str, condition: str, bound: Sequence[Any]

@@ -69,12 +69,12 @@ class RowSql:
             ]
             return " AND ".join(ends) or f"{value} IS NOT NULL"
         if field.kind == "outcome":
-            found = [f"{self._gain(field)} {test}" for word, test in _TESTS.items() if word in values]
+            tests = [f"{self._gain(field)} {test}" for word, test in _TESTS.items() if word in values]
         else:
             listed = ", ".join(literal(each) for each in values if each is not None)
-            found = [f"{self.value(field, text=True)} IN ({listed})"] if listed else []
-            found += [f"{value} IS NULL"] if None in values else []
-        return _join(found) if condition.op == "in" else f"({_join(found)}) IS NOT TRUE"
+            tests = [f"{self.value(field, text=True)} IN ({listed})"] if listed else []
+            tests += [f"{value} IS NULL"] if None in values else []
+        return _join(tests) if condition.op == "in" else f"({_join(tests)}) IS NOT TRUE"
 
     def _gain(self, field: Field) -> str:
         """How much better a system is than the first; without a metric's direction, how much more."""

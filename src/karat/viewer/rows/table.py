@@ -76,11 +76,11 @@ class RowTable:
     @cached_property
     def facets(self) -> dict[str, int]:
         """The columns that name groups of rows, each with the number of the first run that has it."""
-        found: dict[str, int] = {}
+        facets: dict[str, int] = {}
         for at, (run, columns) in enumerate(zip(self.runs, self.columns, strict=True)):
             free = (name for name in find_facets(run, columns) if singular(name) not in ROW_IDS and name != self.by)
-            found |= {name: at for name in free if not any(name in run.schema.names for run in self.runs[:at])}
-        return found
+            facets |= {name: at for name in free if not any(name in run.schema.names for run in self.runs[:at])}
+        return facets
 
     def metric(self, field: Field) -> SharedMetric:
         """The metric of a field; `SpecError` where the runs do not share it, or there is no such system."""
@@ -119,10 +119,10 @@ class RowTable:
 
     def search(self, field: Field, text: str) -> Array:
         """Which rows contain a text where a field is searched, shape (n,)."""
-        found = np.zeros(self.n, bool)
+        marked = np.zeros(self.n, bool)
         for at, several in groupby(self.searched(field), itemgetter(0)):
-            found |= self.mark(at, self.relation.search(self.runs[at], [name for _, name in several if name], text))
-        return found
+            marked |= self.mark(at, self.relation.search(self.runs[at], [name for _, name in several if name], text))
+        return marked
 
     def name_rows(self, rows: Array) -> list[str]:
         """The ids of these rows."""
@@ -150,8 +150,8 @@ class RowTable:
 
     def lengths(self, system: int) -> Array:
         """How many characters each answer of a run has, float64, NaN where it is not text."""
-        found: Array = self.keep(("lengths", system), lambda: self._lengths(system))
-        return found
+        lengths: Array = self.keep(("lengths", system), lambda: self._lengths(system))
+        return lengths
 
     def labels(self, system: int, name: str) -> pa.DictionaryArray:
         """A column of a run, labelled as the slices of a comparison; `DataError` where its values are too many."""
@@ -217,12 +217,12 @@ def match_rows(runs: Sequence[Run], on: str | None = None, *, allow_different: b
 
 def take_rows(run: Run, rows: Array, names: Sequence[str]) -> list[dict[str, Any]]:
     """Some columns of the rows of a run with these numbers, in their order, from any kind of file or from memory."""
-    wanted, found, first = np.unique(rows), list[dict[str, Any]](), 0
+    wanted, taken, first = np.unique(rows), list[dict[str, Any]](), 0
     for batch in run.batches(list(names)) if names else ():
         here = wanted[(wanted >= first) & (wanted < first + len(batch))] - first
-        found += rows_to_python(batch.take(pa.array(here)), read_json)
+        taken += rows_to_python(batch.take(pa.array(here)), read_json)
         first += len(batch)
-    return [found[at] if names else {} for at in np.searchsorted(wanted, rows).tolist()]
+    return [taken[at] if names else {} for at in np.searchsorted(wanted, rows).tolist()]
 
 
 def _in_first(aligned: Alignment, run: int) -> Array | None:

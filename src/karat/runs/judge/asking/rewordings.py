@@ -68,18 +68,18 @@ def reword(rubric: Rubric, names: Iterable[str]) -> dict[str, Rubric]:
     >>> list(reword(load("completeness"), ["all"])), list(reword(load("tool_call_correctness"), ["all"]))
     (['role', 'choices', 'layout', 'reminder'], ['role', 'layout', 'reminder'])
     """
-    found = {}
+    reworded = {}
     named = [each for name in names for each in (REWORDINGS if name == ALL else (name,))]
     for name in dict.fromkeys(named):
         if is_file(name):
-            found[name] = _same_judge(load(name), rubric, name)
+            reworded[name] = _same_judge(load(name), rubric, name)
         elif name in REWORDINGS:
-            found[name] = REWORDINGS[name](rubric)
+            reworded[name] = REWORDINGS[name](rubric)
         else:
             raise SpecError(
                 f"there is no rewording {name!r} (a file's name ends in .toml){did_you_mean(name, [ALL, *REWORDINGS])}"
             )
-    return {name: other for name, other in found.items() if other != rubric or _order(other) != _order(rubric)}
+    return {name: other for name, other in reworded.items() if other != rubric or _order(other) != _order(rubric)}
 
 
 def _same_judge(other: Rubric, rubric: Rubric, name: str) -> Rubric:

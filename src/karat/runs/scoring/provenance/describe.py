@@ -94,5 +94,5 @@ def _command_line() -> str:
 def _versions() -> dict[str, str]:
     """The versions of karat, of Python and of the libraries that are loaded."""
     used = {name: getattr(sys.modules.get(name), "__version__", None) for name in _LIBRARIES}
-    found = {name: str(version) for name, version in used.items() if version is not None}
-    return {"karat": __version__, "python": platform.python_version(), **found}
+    versions = {name: str(version) for name, version in used.items() if version is not None}
+    return {"karat": __version__, "python": platform.python_version(), **versions}

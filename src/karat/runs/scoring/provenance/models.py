@@ -80,7 +80,7 @@ def _add(one: float | None, other: float | None, sign: int = 1) -> float | None:
 
 def find_endpoints(metrics: Iterable[Metric]) -> list[str]:
     """The addresses of the endpoints that metrics ask, sorted, without keys; [] where no endpoint serves a model."""
-    found = set[object]()
+    endpoints = set[object]()
     for metric in metrics:
         if not metric.asks_model:
             continue
@@ -89,12 +89,12 @@ def find_endpoints(metrics: Iterable[Metric]) -> list[str]:
 
         with suppress(KaratError):  # what is missing is said when the model is asked
             if metric.judge is None:
-                found.add(find_endpoint("embeddings", current_models().base_url).url)
+                endpoints.add(find_endpoint("embeddings", current_models().base_url).url)
                 continue
             own = getattr(metric.judge.definition.function, "models", {})
             for name in _model_names(metric.judge):
-                found.add(getattr(own.get(name) or current_models().connect(name), "endpoint", None))
-    return sorted(hide_secrets(each) for each in found if isinstance(each, str) and each.startswith("http"))
+                endpoints.add(getattr(own.get(name) or current_models().connect(name), "endpoint", None))
+    return sorted(hide_secrets(each) for each in endpoints if isinstance(each, str) and each.startswith("http"))
 
 
 def _model_names(metric: Metric) -> list[str]:

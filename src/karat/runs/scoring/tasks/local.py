@@ -191,5 +191,5 @@ def find_engine(engine: str | Engine) -> Engine:
     points = {point.name: point for point in entry_points(group=GROUP)}
     if engine not in points:
         raise SpecError(f"there is no engine {engine!r}{did_you_mean(engine, [*LOCAL, *points])}")
-    found: Engine = points[engine].load()()
-    return found
+    loaded: Engine = points[engine].load()()
+    return loaded
