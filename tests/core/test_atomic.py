@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from karat.core import atomic
 from karat.core.atomic import replacing, sync, write_text
 
 
@@ -66,3 +67,24 @@ def test_windows_opens_no_folder(events, tmp_path, monkeypatch):
         assert events == []
     sync(file)
     assert events == ["whole"]
+
+
+def test_a_file_is_synced_while_it_is_written(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(atomic, "sync", lambda path: synced.append(path.read_bytes()))
+    with (tmp_path / "a").open("wb", buffering=0) as file, atomic.syncing(tmp_path / "a") as start:
+        file.write(b"one")
+        start()
+        while not synced:
+            pass
+        file.write(b"two")
+    assert synced == [b"one"]
+
+
+def test_an_error_of_the_disk_while_a_file_is_written_is_raised(tmp_path, monkeypatch):
+    def fail(path):
+        raise OSError(5, "Input/output error", str(path))
+
+    monkeypatch.setattr(atomic, "sync", fail)
+    with pytest.raises(OSError, match="Input/output"), atomic.syncing(tmp_path / "a") as start:
+        start()

@@ -7,7 +7,8 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -99,6 +100,28 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def syncing(path: Path) -> Iterator[Callable[[], None]]:
+    """Within the block a call has a thread `sync` what was written so far, unless it is at it.
+
+    So a large file is on the disk soon after it was written, and whoever writes it computes meanwhile. An error of the
+    disk is raised by a later call, or at the end: Linux reports it to nobody else.
+    """
+    running: Future[None] | None = None
+    with ThreadPoolExecutor(1, thread_name_prefix="karat-sync") as thread:
+
+        def start() -> None:
+            nonlocal running
+            if running is None or running.done():
+                if running is not None:
+                    running.result()
+                running = thread.submit(sync, path)
+
+        yield start
+        if running is not None:
+            running.result()
 
 
 def open_locked(path: Path) -> int:

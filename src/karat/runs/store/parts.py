@@ -10,9 +10,9 @@ Parts are planned (`writer`), so that any process may write them in any order, o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from karat.core.atomic import syncing
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError
 from karat.core.metric.rows import Rows, stack_statistics
@@ -80,8 +81,9 @@ class PartsFolder:
             self._summed_file(ROWS, task, files) as temporary,
             pa.OSFile(str(temporary), "wb") as sink,
             open_format("parquet", sink, output.schema) as put,
+            syncing(temporary) if isinstance(self.written, Path) else nullcontext(_wait_for_nothing) as sync,
         ):
-            writer = PartWriter(output, put, files)
+            writer = PartWriter(output, put, sync, files)
             yield writer
         if writer.counted:
             with self._summed_file(STATISTICS, task, files) as temporary:
@@ -157,6 +159,10 @@ class PartsFolder:
         return join_path(self.partial, STATES, f"part-{task:06}")
 
 
+def _wait_for_nothing() -> None:
+    """For a file that is sent to a store at the end."""
+
+
 def _list_all(folder: Path) -> list[str]:
     """The names in a folder, hidden ones too."""
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
@@ -168,6 +174,7 @@ class PartWriter:
 
     output: OutputColumns
     put: Any
+    sync: Callable[[], None]
     files: Mapping[str, FileSum]
     _counts: list[Sequence[Array]] = field(default_factory=list)
 
@@ -179,6 +186,7 @@ class PartWriter:
     def add(self, rows: pa.RecordBatch, scored: Sequence[Rows]) -> None:
         """Write a batch of rows that have their scores, and the statistics of each metric."""
         self.put(rows)
+        self.sync()
         self._counts.append([scored[at].statistics for at in self.counted])
 
     def write_counts(self, path: Path) -> None:
