@@ -10,7 +10,7 @@ import pytest
 from karat.core.atomic import write_text
 from karat.core.errors import DataError
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows renames no open file")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot rename open files")
 
 KILLED = """
 import os, signal, sys

@@ -12,7 +12,7 @@ from karat.cli.options.completion import FILE, OUT
 
 @click.command()
 @click.argument("file", type=FILE)
-@click.option("-o", "--output", required=True, type=OUT, help="The replies, as .jsonl; an existing file goes on.")
+@click.option("-o", "--output", required=True, type=OUT, help="The replies, as .jsonl; appends to an existing file.")
 @click.option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint; default: $OPENAI_BASE_URL.")
 def batch(file: str, output: str, base_url: str | None) -> None:
     """Upload the requests in FILE as batches, by OpenAI's Batch API, wait for them, and write the replies.

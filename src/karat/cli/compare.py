@@ -54,8 +54,8 @@ def compare(
     """Compare systems on the same rows, each with the first, A; or rank them.
 
     A system is a run, by its name or folder, or a file of scored rows (`karat score -o`). Every metric of every system
-    gets a paired test; p is corrected for all of them (Holm). With --rank every pair of systems is tested: those that
-    share a letter are not separated by the data, and beside its rank each has the ranks that it may really have.
+    gets a paired test; p is corrected for all of them (Holm). With --rank every pair of systems is tested: systems
+    that share a letter do not differ significantly, and each has, beside its rank, the ranks that it may have.
     --verdicts ranks by verdicts on pairs of answers.
 
     \b

@@ -37,12 +37,12 @@ _SHARE = Real(0.000001, 0.999999)
 )
 @click.option(
     "--width", type=Real(0.000001, 1e9), metavar="W",
-    help="Rather say how many labels by people give the value of A an interval of this width, from end to end.",
+    help="Instead, report how many labels by people give the value of A an interval of this width, end to end.",
 )  # fmt: skip
 @click.option(
     "--answers", is_flag=True,
-    help="Rather say what halves the standard error, where questions have several answers: more of them, or more "
-    "questions. A was scored with intraclass_correlation.",
+    help="Instead, report how many more answers or questions halve the standard error. A was scored with "
+    "intraclass_correlation.",
 )  # fmt: skip
 @label_options
 @click.option("--on", type=COLUMN, help="The id that joins A with --human; default: one that tells rows apart.")
@@ -146,7 +146,7 @@ def _describe_labels(plan: LabelCount) -> str:
         rows = math.ceil(plan.n * (plan.smallest / plan.width) ** 2)
         smallest = f"theirs is {plan.smallest:.3g} wide"
         return f"not even labels of all {plan.n} rows give {wide}: {smallest}; labels of all of {rows} rows would do"
-    source = f"if it errs once more than {plan.pilot} labels show" if plan.pilot else "assumed"
+    source = f"assuming one more error than in the pilot's {plan.pilot} labels" if plan.pilot else "assumed"
     needed = f"{plan.labels} labels of {plan.n} rows give {wide}, {plan.alone} without the judge"
     return f"{needed}; its correlation with people is {plan.correlation:.2f}, {source}"
 

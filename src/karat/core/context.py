@@ -33,7 +33,7 @@ class Context:
     `run`: the key of the run that is scored, under which its calls to models are recorded.
     `machine`: where encoders run (`karat.models.encoders.machine`).
     `settings`: the options of the command that are from a settings file, as one would type them.
-    `threads`: how many threads may compute, where that is not for `karat.core.parallel` to find out.
+    `threads`: how many threads may compute; overrides the automatic number (`karat.core.parallel`).
     """
 
     column_cache: dict[Any, Any] | None = None

@@ -179,7 +179,7 @@ def test_rows_without_anything_relevant_are_zero_or_unscored(metric):
     assert scores[:2] == [None, None]
     assert scores[2] > 0
     result = karat.score({"retrieved": [["a"]], "relevant": [{"a": 0}]}, metric.using(empty="unscored"))
-    assert result.reasons[f"{metric.name}(empty='unscored')"] == {"no document in relevant is relevant": 1}
+    assert result.reasons[f"{metric.name}(empty='unscored')"] == {"no gold document has the grade of a relevant one": 1}
 
 
 def test_an_empty_ranking_scores_zero_and_none_is_unscored():

@@ -33,7 +33,9 @@ def test_a_pilot_shows_the_correlation(run):
     done = invoke("--width", 0.1, "--human", run, "--on", "id", "--label-map", "good=1,bad=0")
     assert done.output.startswith("exact_match: ")
     assert "labels of 900 rows give an interval 0.1 wide" in done.output
-    assert done.output.endswith("its correlation with people is 0.80, if it errs once more than 90 labels show\n")
+    assert done.output.endswith(
+        "its correlation with people is 0.80, assuming one more error than in the pilot's 90 labels\n"
+    )
     plan = plan_labels_from_pilot("before", 0.1, Labels(run, "good=1,bad=0"))["exact_match"]
     assert plan.labels < 0.6 * plan.alone
     assert json.loads(invoke("--width", 0.1, "--human", run, "--label-map", "good=1,bad=0", "--json").output) == {

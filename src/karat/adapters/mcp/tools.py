@@ -25,7 +25,7 @@ _MOST = 100  # rows in one reply
 
 
 class Tools:
-    """The tools: their names, parameters and docstrings are what an agent is told.
+    """The tools: an agent gets their names, parameters and docstrings.
 
     Files are below `folder`; runs are also in `$KARAT_RUNS`, by name. Unless `judges`, metrics that ask a
     model or load one are refused.

@@ -64,7 +64,7 @@ _OPTIONS = [
 
 @dataclass(frozen=True)
 class ExamOptions:
-    """What a command is told of an exam; `questions` is None where there is none."""
+    """The options of an exam; `questions` is None without one."""
 
     questions: int | None
     classes: tuple[str, ...]

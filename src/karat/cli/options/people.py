@@ -43,7 +43,7 @@ _CORRECTION = [
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """What a command is told of labels by people, and of how they correct."""
+    """The options of labels by people, and of how they correct."""
 
     human: tuple[str, ...]
     label_map: str | None

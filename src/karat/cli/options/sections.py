@@ -108,7 +108,7 @@ def check_address(name: str, url: str | None, key: str, place: str) -> None:
     """Raise `click.UsageError` where an address that a settings file names would get a key of the environment.
 
     `name` is the parameter, `key` the variable that holds the key, `place` the one that says where it belongs. That
-    host may have it, and this machine. Whoever wrote the file would otherwise have the key of whoever uses it.
+    host may have it, and this machine. Otherwise the author of the file would receive the key of its user.
     """
     context = click.get_current_context()
     if url is None or not is_from_file(context, name) or not os.environ.get(key, "").strip():

@@ -46,7 +46,7 @@ A digit gives the label beside it, whose score is in brackets. Every key is kept
 s  leave this row without a label
 u  take back your last label or skip, and show its row again
 n  write a note, which is kept with the label that follows
-q  stop; the same command goes on here
+q  stop; the same command continues here
 """
 
 
@@ -55,7 +55,7 @@ _next = options_under("Which rows to label (--next)")
 
 @command()
 @click.argument("sources", type=ROWS, nargs=-1, required=True, metavar="ROWS...")
-@click.option("-o", "--output", required=True, type=OUT, help="The labels, as .jsonl; an existing file goes on.")
+@click.option("-o", "--output", required=True, type=OUT, help="The labels, as .jsonl; appends to an existing file.")
 @click.option("-m", "--metric", "metrics", multiple=True, type=SPEC, help="A judge, whose labels are offered.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
 @click.option("--on", type=COLUMN, help="The id of the rows; default: one that tells the rows apart.")
@@ -84,11 +84,11 @@ def label(
     """Label ROWS (a run, a file or several systems) in the terminal: one key a label.
 
     Neither scores nor the names of systems are shown, and the order is shuffled. Every key is kept at once: the same
-    command goes on where it was stopped. Other annotators add theirs to the same file.
+    command continues where it was stopped. Other annotators add theirs to the same file.
 
     With --next no label is asked for: OUT gets the rows that people should label next for the narrowest interval, with
     an empty column for labels and the probability with which each row was drawn. `karat score --human OUT` and
-    `karat compare --human OUT` undo with it that some rows were preferred. OUT takes the place of the labels so far
+    `karat compare --human OUT` use it to reweight the rows. OUT takes the place of the labels so far
     (--human). How many rows drawn uniformly the proposed ones should be worth is printed. Of several systems each row
     has the answers of all: those rows that say most about how far the others differ from the first.
 

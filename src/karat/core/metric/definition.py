@@ -75,8 +75,8 @@ class Remote:
 
     `judge`: a language model that grades the answers. `asks_model`: whether requests are sent to a model's endpoint, by
     the settings; without it, a judge sends them. `governor`: what all requests go through (`karat.models.governor`);
-    None: the one of the context. `fields`: the details that are scores of their own. `binary`: every score is 0 or 1,
-    but for the ties of a panel.
+    None: the one of the context. `fields`: the details that are scores of their own. `binary`: scores are 0 or 1,
+    except for ties between the judges of a panel.
     """
 
     judge: bool = False

@@ -117,7 +117,7 @@ def check_paths(source: Source, paths: Iterable[str]) -> None:
 
 
 def _find_field(source: Source, path: str) -> pa.Field | None:
-    """The field of the values at a path; None where no column can have it, or where it is in JSON text of no row."""
+    """The field of the values at a path; None where no column can have it, or where no row's JSON contains it."""
     if path in source.schema.names:
         return None
     names, values = source.schema.names, value_schema(source.schema)

@@ -47,9 +47,9 @@ class PrecisionRecallArea(Curve):
 
 @dataclass(frozen=True)
 class RiskCoverageArea(Curve):
-    """The mean risk of the most confident row, of the two most confident, and so on; less the least possible one.
+    """The mean risk over all coverages (AURC): of the most confident row, of the two most confident, and so on.
 
-    The risk is 1 minus the score. E-AURC subtracts the least possible one.
+    The risk is 1 minus the score. `excess` subtracts the least possible area (E-AURC).
     """
 
     excess: bool = False

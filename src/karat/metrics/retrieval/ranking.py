@@ -249,7 +249,7 @@ class Formula:
             return Rows(scores)
         unscored = aligned.best() < (self.setting if relevant_from is None else relevant_from)
         scores[unscored] = np.nan
-        return Rows(scores, np.where(unscored, "no document in relevant is relevant", NOTHING))
+        return Rows(scores, np.where(unscored, "no gold document has the grade of a relevant one", NOTHING))
 
     def define(self, aligned: Aligned) -> list[float]:
         """The score of every row by the definition."""

@@ -1,4 +1,4 @@
-"""The time in which an endpoint gives no reply though it is asked: what is told, and when it has been too long."""
+"""Detects an endpoint that stopped replying: warns, and ends the run after too long."""
 
 from __future__ import annotations
 

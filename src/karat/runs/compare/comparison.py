@@ -52,7 +52,7 @@ class Compared(JsonObject):
     def worse(self) -> tuple[Finding, ...]:
         """The findings in which a system is worse than the first: by people where they have a verdict, else by scores.
 
-        Whoever has people label does not take the scores for the truth.
+        Labels by people, where there are any, decide.
         """
         return tuple(each for each in self.findings if each.decision == "worse")
 

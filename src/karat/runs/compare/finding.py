@@ -76,7 +76,7 @@ class Finding(JsonObject):
     def decision(self) -> ComparisonVerdict:
         """The verdict by people where they have one, else by scores.
 
-        Whoever has people label does not take the scores for the truth.
+        Labels by people, where there are any, decide.
         """
         return self.verdict_by_people or self.verdict
 

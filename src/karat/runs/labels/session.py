@@ -1,7 +1,7 @@
 """A labelling session: which row is next, and a journal in which every label is kept at once.
 
 The journal is JSON Lines. Each key adds one line, on the disk before the next row is shown, and no line is changed:
-taking a label back is a line too. So a session goes on where it was stopped, even by `kill -9`. The session knows no
+taking a label back is a line too. So a session continues where it was stopped, even by `kill -9`. The session knows no
 keys and no screen: a terminal (`karat label`) and a page use the same one.
 """
 

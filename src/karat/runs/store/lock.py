@@ -1,7 +1,7 @@
 """A lock of each run, so that one process at a time writes it: a file on a disk, a lease in a store.
 
 Object stores have no locks, so each process that wants to write a run writes an object of its own, and then lists those
-of all. It goes on where it is alone. Stores list what was written before, so of two processes that go on, one would
+of all. It continues where it is alone. Stores list what was written before, so of two processes that go on, one would
 have seen the other. While it writes the run it writes its object again every few seconds; one that was not written for
 long is of a process that was killed, and is removed.
 """

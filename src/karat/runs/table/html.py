@@ -1,4 +1,4 @@
-"""Markup from texts that nobody has checked: what is not seen is shown, and nothing is taken for markup."""
+"""HTML from untrusted texts: markup is escaped, and invisible characters are shown."""
 
 from __future__ import annotations
 

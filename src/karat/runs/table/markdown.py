@@ -15,7 +15,7 @@ _START = re.compile(r"^(\s*(?:[#+=-]*|\d+))([#+=.)-])(?=\s|$)")  # of a heading,
 
 
 def escape_markdown(text: str) -> str:
-    r"""A text as text: no markup, no mention of a user, no link; line ends and what is not seen are shown.
+    r"""A text as text: no markup, no mention of a user, no link; line ends and invisible characters are shown.
 
     >>> print(escape_markdown("<b>*a*</b> | @all #1\n\u202e"))
     &lt;b&gt;\*a\*&lt;/b&gt; \| @&#8203;all #&#8203;1<br>U+202E

@@ -122,7 +122,7 @@ class Units(Accumulator):
         Raises `SpecError` for several statistics without a finish, and for values that no sums have.
         """
         if kept_by(finish) != self.keeps:
-            raise SpecError("percentiles are not computed from sums, nor are curves: this is not known of them")
+            raise SpecError("this is not available for percentiles and curves, which are not computed from sums")
         if finish is not None:
             return self.totals, finish
         if self.width != 1:

@@ -30,7 +30,7 @@ _BARE = {dict, list, type(None)}  # what a metric of texts cannot score
 class Found:
     """The leaves of two values: in both and equal, in both and different, only expected, only predicted.
 
-    `partial`: of those that are different, what a metric gives them. `unscored`: why a metric scores a leaf not.
+    `partial`: the scores that a metric gives different leaves. `unscored`: why a leaf could not be scored.
     """
 
     equal: list[JsonField] = field(default_factory=list)

@@ -68,7 +68,7 @@ def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
 
 
 def warn_capped(run: str) -> None:
-    """Warn that a cap has ended a run, and say how it goes on."""
+    """Warn that a cap has ended a run, with the command that continues it."""
     problem = f"run {run} is not finished: a cap is reached, and the other rows were not asked"
     warnings.warn(f"{problem}; --resume (in Python, resume=True) with a higher cap asks them", stacklevel=4)
 

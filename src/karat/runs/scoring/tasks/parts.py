@@ -131,7 +131,7 @@ class Tasks:
 def plan_tasks(plan: Plan, destination: Destination) -> Tasks | None:
     """How a plan is carried out in tasks; None where its rows are scored one after the other.
 
-    A run that is continued goes on as it was started, in tasks or not. Raises `SpecError` where tasks are asked for, by
+    A run is continued as it was started, in tasks or not. Raises `SpecError` where tasks are asked for, by
     such a run, by an engine or by how many may fail, and the rows cannot be scored in tasks.
     """
     engine: Engine = Threads() if destination.engine is None else find_engine(destination.engine)

@@ -168,7 +168,7 @@ function valueCell(metric, room) {
   return el("td.num", { title }, el("data", { value }, format.value(value, scale)), " ", missing);
 }
 
-/** What is to say of a run that is not finished. */
+/** The state of a run that is not finished. */
 function standing(run, rate) {
   if (run.state === "finished") return null;
   if (run.state !== "running") return el("p.reason", name(run.problem ?? run.state));
