@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 ROWS = str(ROOT / "examples" / "answers.jsonl")
 COMMANDS = {
     "bare interpreter": ["-c", "pass"],
+    "floor": ["-c", "import numpy, pyarrow, duckdb, click"],
     "import karat": ["-c", "import karat"],
     "karat --help": ["-m", "karat", "--help"],
     "karat score": ["-m", "karat", "score", ROWS, "-m", "exact_match", "-m", "token_f1"],
