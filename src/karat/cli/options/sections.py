@@ -65,12 +65,13 @@ class Command(click.Command):
             return super().make_context(info_name, args, parent, **extra)
         except click.NoSuchOption as error:
             names = {name for each in self.params for name in each.opts}
-            if (other := _OTHER_NAMES.get(error.option_name)) in names:
-                error.possibilities = [str(other)]
+            if (other := _OTHER_NAMES.get(error.option_name, "")) in names:
+                near = f"No such option {error.option_name!r}. Did you mean {other!r}?"  # click's are alike in spelling
+                raise click.NoSuchOption(error.option_name, near, ctx=error.ctx) from error
             raise
         except click.MissingParameter as error:
             if isinstance(error.param, click.Option) and not error.message:
-                error.message = error.param.help or ""
+                raise click.MissingParameter(error.param.help, error.ctx, error.param) from error
             raise
         except click.BadParameter as error:
             if file is not None and error.ctx and error.param and is_from_file(error.ctx, error.param.name):
@@ -78,8 +79,9 @@ class Command(click.Command):
             raise
         except click.UsageError as error:
             if self.name == "score" and "unexpected extra argument" in error.message:  # a shell expands a pattern
-                error.message += "; quote a pattern to read its files as one table: karat score 'answers/*.jsonl'. "
-                error.message += "Of two systems, score each with --run NAME, and compare the runs"
+                remedy = "quote a pattern to read its files as one table: karat score 'answers/*.jsonl'"
+                several = "Of two systems, score each with --run NAME, and compare the runs"
+                raise click.UsageError(f"{error.message}; {remedy}. {several}", error.ctx) from error
             raise
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -57,14 +57,17 @@ async function comparison(state) {
   const { compared, display } = answer;
   const all = compared.findings.map((finding, at) => ({ ...finding, ...display[at] }));
   const findings = all.filter((finding) => finding.slice === null).map(inWords);
-  const [first, ...rest] = ranked ? [...ranked.sentences.map(([metric, text]) => inWords({ metric, sentence: text })), ...findings] : findings;
+  const ranks = ranked && ranked.sentences.map(([metric, text]) => inWords({ metric, sentence: text }));
+  const [first, ...rest] = ranks || findings;
   const groups = Map.groupBy(all, ({ metric, scale, direction }) => (by ? metric : `${scale} ${direction}`));
   const tests = `${compared.family} ${compared.family === 1 ? "test" : "tests"}`;
   const what = several ? `p is of each system against ${compared.systems[0]},` : "p is";
-  const sentences = rest.length > 0 && el("ul.sentences", ...rest.map((each) => el("li", each)));
+  const list = (all) => all.length > 0 && el("ul.sentences", ...all.map((each) => el("li", each)));
+  const sentences = list(rest);
   return [
     el("p.standfirst.verdict-line", first),
     rest.length > MANY ? el("details", el("summary", `${rest.length} more findings`), sentences) : sentences,
+    ranks && el("details", el("summary", "Each against ", name(compared.systems[0]), ", in words"), list(findings)),
     ranked && leaderboard(ranked, stored[0].display),
     !several && valuesOfSystems(stored, [...new Set(all.map(({ metric }) => metric))], compared.systems),
     [...groups.values()].map((group) => section(group, compared, state)),
@@ -94,7 +97,8 @@ function valuesOfSystems(stored, metrics, systems) {
       [...cautions].map((caution) => el("p.note", sentence(`Caution: ${caution}`))),
     ];
   });
-  return el("section", el("h2", "Values"), parts, el("p.note", UNSCORED));
+  const isMissing = stored.some(({ values: { metrics: own } }) => own.some((each) => each.unscored > 0));
+  return el("section", el("h2", "Values"), parts, isMissing && el("p.note", UNSCORED));
 }
 
 const valueHeads = (first, stored) => {
@@ -212,7 +216,7 @@ async function values(state) {
         metric.caution && el("p.note", sentence(`Caution: ${metric.caution}`)),
       ),
     ),
-    el("p.note", `${format.rows(result.n)}. ${POINTS} ${UNSCORED}`),
+    el("p.note", `${format.rows(result.n)}. ${POINTS} ${result.metrics.some((each) => each.unscored > 0) ? UNSCORED : ""}`),
     (result.notes ?? []).map((note) => el("p.note", sentence(note))),
     command(text),
   ];

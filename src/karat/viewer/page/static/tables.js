@@ -38,16 +38,20 @@ export function table(kind, heads, lines, foot = null) {
 export function forest(label, heads, lines, { zero = false, factor = 1, bounds, span, ends, kind = "" } = {}) {
   const scale = span ?? spanOf(lines, { zero, bounds });
   const plot = ends ?? el("span.hidden-label", "plot");
+  const [first, ...others] = heads;
+  const there = lines.map(({ cells }) => cells.filter(Boolean));
+  const isShown = (at) => there.some((cells) => cells[at].textContent !== "");
+  const shown = others.map((_, at) => at).filter(isShown); // a column without a figure takes room from the plot
   const named = (cells) => {
-    const there = cells.filter(Boolean); // where the screen is too narrow for heads, each number has its name before it
-    there.forEach((each, at) => (each.dataset.name = heads[at + 1].textContent ?? heads[at + 1]));
-    return there;
+    // where the screen is too narrow for heads, each number has its name before it
+    shown.forEach((at) => (cells[at].dataset.name = others[at].textContent ?? others[at]));
+    return shown.map((at) => cells[at]);
   };
-  const rows = lines.map(({ head, cells, part, ...drawn }) =>
-    line(head, [named(cells), el("td.strip", strip(drawn, scale, { zero, factor }))], part ? "part" : null),
+  const rows = lines.map(({ head, part, cells: _, ...drawn }, at) =>
+    line(head, [named(there[at]), el("td.strip", strip(drawn, scale, { zero, factor }))], part ? "part" : null),
   );
-  const foot = [el("td", { colspan: heads.length }), el("td.strip", axis(scale, factor, { zero }))];
-  return scroll(label, table(`forest ${kind}`, [...heads, plot], rows, foot));
+  const foot = [el("td", { colspan: shown.length + 1 }), el("td.strip", axis(scale, factor, { zero }))];
+  return scroll(label, table(`forest ${kind}`, [first, ...shown.map((at) => others[at]), plot], rows, foot));
 }
 
 /** The range of an axis on which all these points and intervals find room. */
