@@ -59,3 +59,9 @@ def test_a_value_is_plain_json(bounds):
     assert json.loads(json.dumps(found)) == found
     assert {type(number) for number in found.values()} == {float, int}
     assert list(found) == ["value", "low", "high", "n", "scored", "unscored", "worst", "best"]
+
+
+def test_the_earlier_name_of_unscored_is_still_read():
+    value = summarise(collect([1], [0]), Scale(), unscored=3)
+    assert value.failed == value.unscored == 3
+    assert "failed" not in value.as_dict()
