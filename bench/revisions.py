@@ -3,16 +3,17 @@
     python bench/revisions.py OLD NEW [rounds]
 
 OLD and NEW are folders of built checkouts (their `src` is put on the path; kernels are compiled in place). Each task
-runs in processes of its own; what is timed excludes the preparation, and includes the start for whole commands.
+runs in processes of its own; what is timed, by the processor, excludes the preparation, and includes the start for
+whole commands.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -120,7 +121,7 @@ TIMED = """
 work()
 times = []
 for _ in range(3):
-    start = time.perf_counter(); work(); times.append(time.perf_counter() - start)
+    start = time.process_time(); work(); times.append(time.process_time() - start)
 print(min(times))
 """
 
@@ -176,13 +177,19 @@ def command(side: Path, words: list[str]) -> Callable[[], float]:
     """A whole command, its start included."""
 
     def run() -> float:
-        start = time.perf_counter()
+        start = processor_seconds()
         subprocess.run(  # noqa: S603
             [sys.executable, "-m", "karat", *words], env=environment(side), check=True, capture_output=True
         )
-        return time.perf_counter() - start
+        return processor_seconds() - start
 
     return run
+
+
+def processor_seconds() -> float:
+    """Seconds of all cores that the ended processes took."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def environment(side: Path) -> dict[str, str]:
