@@ -19,9 +19,19 @@ if TYPE_CHECKING:
 
     from karat.stats.corrected.label_count import LabelCount
     from karat.stats.paired.sample_size import NoSampleSize, SampleSize
-    from karat.stats.reliability.design import VarianceComponents
+    from karat.stats.reliability.design import Design, VarianceComponents
 
 _SHARE = Real(0.000001, 0.999999)
+_ABOVE_0 = Real(0, min_open=True)
+
+
+def _prices(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+    """The price of a verdict by the name of a judge, `""` for all others."""
+    prices = {}
+    for text in texts:
+        name, _sign, price = text.rpartition("=")
+        prices[name] = _ABOVE_0.convert(price, parameter, None)
+    return prices
 
 
 @command()
@@ -44,6 +54,19 @@ _SHARE = Real(0.000001, 0.999999)
     help="Instead, report how many more answers or questions halve the standard error. A was scored with "
     "intraclass_correlation.",
 )  # fmt: skip
+@click.option(
+    "--budget", type=_ABOVE_0, metavar="USD",
+    help="Instead, report which questions, prompts and verdicts more make the interval of a judge's mean narrowest for "
+    "the money. A is what karat judge wrote with -o exam.json.",
+)  # fmt: skip
+@click.option(
+    "--price-question", type=Real(0), metavar="USD",
+    help="With --budget: what one more question costs, with its gold and its answer.",
+)  # fmt: skip
+@click.option(
+    "--price-call", "calls", multiple=True, callback=_prices, metavar="[NAME=]USD",
+    help="With --budget: what one verdict costs, of all judges or the one of this name.",
+)  # fmt: skip
 @label_options
 @click.option("--on", type=COLUMN, help="The id that joins A with --human; default: one that tells rows apart.")
 @scored_metric_option
@@ -59,6 +82,7 @@ def power(
     runs: tuple[str, ...],
     difference: float | None,
     width: float | None,
+    budget: float | None,
     *,
     answers: bool,
     as_json: bool,
@@ -73,17 +97,23 @@ def power(
     karat power --run before --difference 0.02
     karat power --run before --run after --difference 0.02 -m f1 --power 0.9
     karat power --run before --answers
+    karat power --run exam.json --budget 20 --price-question 0.3 --price-call 0.002
     karat power --run before --width 0.06 --human labels.csv --label-map good=1,bad=0
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if (difference is not None) + (width is not None) + answers != 1:
+    if sum(each is not None for each in (difference, width, budget)) + answers != 1:
         raise click.UsageError(
-            "expected --difference, or --width for labels by people, or --answers: --difference 0.02, say"
+            "expected --difference, or --width for labels by people, or --answers, or --budget: --difference 0.02, say"
         )
+    prices = options.pop("price_question"), options.pop("calls")
+    if budget is None and any(prices):
+        raise click.UsageError("--price-question and --price-call are what --budget is spent on: --budget 20")
     most = 2 if difference is not None else 1
     if len(runs) > most:
         raise click.UsageError(f"--run: expected one run{' or two' if most == 2 else ''}, found {len(runs)}")
-    lines: Mapping[str, tuple[SampleSize | NoSampleSize | LabelCount | VarianceComponents, str]]
-    if answers:
+    lines: Mapping[str, tuple[SampleSize | NoSampleSize | LabelCount | VarianceComponents | Design, str]]
+    if budget is not None:
+        lines = _spend(runs[0], budget, prices, options["level"])
+    elif answers:
         lines = _count_answers(runs[0], options["metrics"])
     elif width is not None:
         lines = _count_labels(runs[0], width, people, options)
@@ -114,6 +144,19 @@ def _count_answers(run: str, metrics: list[str]) -> dict[str, tuple[VarianceComp
     from karat.runs.compare.rows_needed import plan_more_answers  # noqa: PLC0415  (heavy)
 
     return {spec: (plan, _describe_answers(plan)) for spec, plan in plan_more_answers(run, metrics=metrics).items()}
+
+
+def _spend(
+    path: str, budget: float, prices: tuple[float | None, Mapping[str, float]], level: float
+) -> dict[str, tuple[Design, str]]:
+    from karat.runs.judge.reliability.budget import Prices, describe_design, plan_budget  # noqa: PLC0415  (heavy)
+
+    question, calls = prices
+    if question is None or not calls:
+        lacking = "--price-question 0.3" if question is None else "--price-call 0.002"
+        raise click.UsageError(f"--budget needs prices in USD: {lacking}, say, for one more of them")
+    plans = plan_budget(path, budget, Prices(question, calls), confidence=round(1 - level, 12))
+    return {name: (plan, describe_design(plan)) for name, plan in plans.items()}
 
 
 def _describe_answers(plan: VarianceComponents) -> str:

@@ -146,7 +146,7 @@ def test_a_score_against_yes_and_no_gets_a_threshold(found):
 def test_json_holds_everything(found):
     shown = json.loads(json.dumps(found.as_dict()))
     assert list(shown) == [
-        "annotators", "labels", "n", "pairs", "judges", "errors", "notes", "confidence",
+        "annotators", "labels", "n", "pairs", "judges", "panel", "errors", "notes", "confidence",
     ]  # fmt: skip
     assert shown["pairs"][0]["figures"]["cohen_kappa"]["n"] == (ADA == BOB).sum()
     assert shown["judges"][1]["people"]["cut"]["accuracy"]["corrected"]["value"] > 0.5

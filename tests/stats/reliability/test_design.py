@@ -62,7 +62,7 @@ def cost_of(more, prompts, judges, repeats, question, prices):
     ("budget", "question", "prices"), [(5, 0.1, [0.002, 0.01]), (30, 0.0, [0.02, 0.01]), (30, 1, [0.01] * 2)]
 )
 def test_no_design_for_the_money_has_a_narrower_interval(budget, question, prices):
-    found = best_design(FOUND, budget, question=question, calls=prices)
+    found = best_design(FOUND, budget, question=question, calls=dict(enumerate(prices)))
     assert found.cost == pytest.approx(
         cost_of(found.questions, found.prompts, found.asked_by, found.repeats, question, prices)
     )
@@ -77,15 +77,17 @@ def test_no_design_for_the_money_has_a_narrower_interval(budget, question, price
 
 
 def test_more_money_never_makes_it_wider():
-    widths = [best_design(FOUND, budget, question=0.2, calls=[0.01, 0.02]).half_width for budget in (10, 20, 40, 80)]
+    widths = [
+        best_design(FOUND, budget, question=0.2, calls={"a": 0.01, "b": 0.02}).half_width for budget in (10, 20, 40, 80)
+    ]
     assert widths == sorted(widths, reverse=True)
 
 
 def test_what_no_budget_buys():
     with pytest.raises(DataError, match=r"one more question costs 5\.01"):
-        best_design(FOUND, 0.05, question=5, calls=[0.01, 0.02])
+        best_design(FOUND, 0.05, question=5, calls={"a": 0.01, "b": 0.02})
     with pytest.raises(SpecError, match="each of 2 judges"):
-        best_design(FOUND, 5, question=5, calls=[0.01])
+        best_design(FOUND, 5, question=5, calls={"a": 0.01})
 
 
 def test_the_error_of_a_design_is_the_error_of_its_means():

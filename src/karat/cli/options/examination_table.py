@@ -32,13 +32,9 @@ def print_examination(found: Examination, system: str) -> None:
             screen.line(f"{judge.score}{verdicts}")
         for sentence in dict.fromkeys(judge.sentences or [NOTHING] * (judge.replies is not None)):
             screen.line(sentence)
-    for table in found.tables():
-        if table.caption:
-            screen.line(table.caption, "dim")
-        if table.rows:
-            screen.table(table)
-        for note in table.notes:
-            screen.line(note, "dim")
+    for sentence in () if found.panel is None else found.panel.sentences:
+        screen.line(sentence)
+    _print_tables(screen, found)
     for text in dict.fromkeys(chain.from_iterable(judge.missing.values() for judge in found.judges)):
         screen.line(f"not examined: {text}", "dim")
     for error in found.errors:
@@ -46,6 +42,16 @@ def print_examination(found: Examination, system: str) -> None:
             screen.line(line)
     if not found.annotators:
         _print_next_step(screen, found.judges, system)
+
+
+def _print_tables(screen: Screen, found: Examination) -> None:
+    for table in found.tables():
+        if table.caption:
+            screen.line(table.caption, "dim")
+        if table.rows:
+            screen.table(table)
+        for note in table.notes:
+            screen.line(note, "dim")
 
 
 def _print_next_step(screen: Screen, judges: Sequence[Examined], system: str) -> None:

@@ -47,10 +47,16 @@ if TYPE_CHECKING:
     help="Show N rows of false praise, and N of false blame, for each score.",
 )  # fmt: skip
 @click.option(
-    "--ask", type=click.IntRange(0, 10_000), default=0, metavar="N", help="Ask judges N times about each row."
+    "--ask",
+    "--repeat",
+    "ask",
+    type=click.IntRange(0, 10_000),
+    default=0,
+    metavar="N",
+    help="Ask judges N times about each row.",
 )
 @click.option(
-    "--reword", "rewordings", multiple=True, metavar="NAME",
+    "--reword", "--rewordings", "rewordings", multiple=True, metavar="NAME",
     help="Ask in other words too: role, choices, layout, reminder, all of these, or a judge's file.",
 )  # fmt: skip
 @click.option("--gold", type=DATA, help="A second file with the gold, joined by --on.")

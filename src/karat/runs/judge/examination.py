@@ -18,6 +18,7 @@ from karat.runs.judge.figures import Examined, RaterPair, list_figure_rows, list
 from karat.runs.judge.kept_calibration import save_calibrations
 from karat.runs.judge.people import HumanAgreement
 from karat.runs.judge.raters import Rater, Raters
+from karat.runs.judge.reliability.panel import JudgePanel
 from karat.runs.table.document import Document
 from karat.runs.table.markdown import escape_markdown, markdown_table
 from karat.runs.table.notebook import show_tables
@@ -52,8 +53,9 @@ class Examination(JsonObject):
     """How far raters agree on `n` rows, and what was found about each score.
 
     `labels` has the score of each label's name; it is empty where labels are numbers. `pairs`: first all rows, then
-    slices. `judges`: one for each score. `errors`: the rows that were asked for. `notes`: remarks for the reader.
-    `table`: the rows of judges that were asked, with all votes; else None.
+    slices. `judges`: one for each score. `panel`: several judges together; None where there is one. `errors`: the rows
+    that were asked for. `notes`: remarks for the reader. `table`: the rows of judges that were asked, with all votes;
+    else None.
     """
 
     annotators: tuple[str, ...]
@@ -61,6 +63,7 @@ class Examination(JsonObject):
     n: int
     pairs: tuple[RaterPair, ...]
     judges: tuple[Examined, ...]
+    panel: JudgePanel | None
     errors: tuple[Disagreement, ...]
     notes: tuple[str, ...]
     confidence: float
@@ -85,7 +88,7 @@ class Examination(JsonObject):
 
     def tables(self) -> list[Table]:
         """The figures as tables: coefficients, slices, confusions, all scores side by side, each score by itself."""
-        return list(list_tables(self.pairs, self.judges, self.labels, self.confidence))
+        return list(list_tables(self.pairs, self.judges, self.panel, self.labels, self.confidence))
 
     def save(self, path: str | Path, *, plus_minus: bool = False, label: str = "") -> None:
         """Write the examination to a file; its ending selects the format.
@@ -98,7 +101,7 @@ class Examination(JsonObject):
         be one.
         """
         first = replace((self.tables() or [Table((), ())])[0], caption=self._title, label=label)
-        rows = list(list_figure_rows(self.pairs, self.judges))
+        rows = list(list_figure_rows(self.pairs, self.judges, self.panel))
         document = Document(first, self._repr_html_(), self.as_dict(), rows, tuple(self._markdown()))
         document.save(path, plus_minus=plus_minus)
 
@@ -142,6 +145,7 @@ class Examination(JsonObject):
     def _sentences(self) -> Iterator[str]:
         for judge in self.judges:
             yield from (each if each.startswith(judge.score) else f"{judge.score}: {each}" for each in judge.sentences)
+        yield from () if self.panel is None else self.panel.sentences
 
 
 def list_errors(

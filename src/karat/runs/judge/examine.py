@@ -20,8 +20,9 @@ from karat.runs.judge.kept_calibration import find_calibration, read_calibration
 from karat.runs.judge.opening import ExaminationPlan, LabelMap, open_rated
 from karat.runs.judge.people import HumanAgreement, compare_with_people
 from karat.runs.judge.raters import PEOPLE, Rater, Raters, find_consensus, read_raters
-from karat.runs.judge.reliability import JudgedAnswers, Reliability
-from karat.runs.judge.sentences import describe
+from karat.runs.judge.reliability.panel import find_panel
+from karat.runs.judge.reliability.single import JudgedAnswers, Reliability
+from karat.runs.judge.sentences import describe, describe_panel
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.table import note_names
 from karat.runs.scoring.progress import Progress
@@ -139,12 +140,16 @@ def examine(
             judge = replace(judge, kept=find_calibration(rater.metric, kept))
         sentences = describe(judge, whole.get((name, PEOPLE), {}), whole.get((PEOPLE, PEOPLE), {}))
         examined.append(replace(judge, sentences=tuple(sentences)))
+    panel = find_panel(raters, inference)
+    if panel is not None:
+        panel = replace(panel, sentences=tuple(describe_panel(panel)))
     return Examination(
         annotators=raters.annotators,
         labels=raters.choices,
         n=len(raters.rows),
         pairs=tuple(pairs),
         judges=tuple(examined),
+        panel=panel,
         errors=tuple(wrong),
         notes=tuple(_note(raters)),
         confidence=confidence,
@@ -161,6 +166,7 @@ def _gather(rater: Rater, people: HumanAgreement | None, figures: Reliability) -
         "length": figures.find_length(),
         "own_answers": figures.find_own_answers(),
         "rewordings": figures.find_rewordings(),
+        "instrument": figures.find_instrument(),
     }
     applies = {"people", "length"}
     if rater.rubric is not None:

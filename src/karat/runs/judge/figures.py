@@ -12,9 +12,12 @@ from karat.data.json.objects import Printed
 from karat.runs.judge.kept_calibration import KeptCalibration
 from karat.runs.judge.people import HumanAgreement
 from karat.runs.judge.raters import PEOPLE, name_label
-from karat.runs.judge.reliability import Bias, Noise, Position, Replies, Rewordings
+from karat.runs.judge.reliability.panel import JudgePanel
+from karat.runs.judge.reliability.single import Bias, Noise, Position, Replies, Rewordings
+from karat.runs.judge.reliability.tables import PANEL, component_table, list_means, list_panel
 from karat.runs.table.table import Cell, Column, Row, Table, spell_estimate
 from karat.stats.agreement.confusion import Confusion
+from karat.stats.reliability.instrument import Instrument
 from karat.stats.value import Estimate, format_value
 
 TITLES = {
@@ -58,7 +61,8 @@ class Examined:
     `people`: the score beside people. `replies`, `noise`, `position`, `rewordings`: of a judge that was asked again.
     `length`: by unit, how the score depends on the answer's length; `own_answers`: on its author being the judge's
     model. `criteria`: for a judge of criteria with points, how many verdicts `passed` and `failed` each, and of how
-    many rows its verdicts `differ`; those that fail most often come first. `kept`: what a file of calibrations says of
+    many rows its verdicts `differ`; those that fail most often come first. `instrument`: the mean of all its verdicts
+    and what it varies by. `kept`: what a file of calibrations says of
     the judge. A part that is None is in `missing`, with what to give for it. `sentences`: what was found, in words.
     """
 
@@ -73,6 +77,7 @@ class Examined:
     length: Mapping[str, Bias] | None
     own_answers: Bias | None
     rewordings: Rewordings | None
+    instrument: Instrument | None
     criteria: Mapping[str, Mapping[str, int]]
     kept: KeptCalibration | None
     missing: Mapping[str, str]
@@ -83,9 +88,13 @@ class Examined:
 
 
 def list_tables(
-    pairs: Sequence[RaterPair], judges: Sequence[Examined], labels: Mapping[str, float], confidence: float
+    pairs: Sequence[RaterPair],
+    judges: Sequence[Examined],
+    panel: JudgePanel | None,
+    labels: Mapping[str, float],
+    confidence: float,
 ) -> Iterator[Table]:
-    """The tables that are not empty: coefficients, slices, confusions, scores side by side, each score by itself."""
+    """The tables that are not empty: coefficients, slices, confusions, scores side by side, each by itself, panels."""
     interval = f"{100 * confidence:g} % interval"
     whole = [pair for pair in pairs if pair.slice is None]
     sliced = [pair for pair in pairs if pair.slice is not None and PEOPLE in (pair.first, pair.second)]
@@ -95,6 +104,7 @@ def list_tables(
         *(_confusion_table(pair, labels) for pair in whole),
         _overview(judges),
         *(table for judge in judges for table in _judge_tables(judge, interval)),
+        *(() if panel is None else _panel_tables(panel, interval)),
     ]
     yield from (table for table in tables if table.rows or table.notes)
 
@@ -116,7 +126,9 @@ def coefficient_table(pairs: Sequence[RaterPair], interval: str) -> Table:
     return _tabulate(("first", "second", "coefficient"), interval, rows, notes=notes)
 
 
-def list_figure_rows(pairs: Sequence[RaterPair], judges: Sequence[Examined]) -> Iterator[dict[str, Any]]:
+def list_figure_rows(
+    pairs: Sequence[RaterPair], judges: Sequence[Examined], panel: JudgePanel | None
+) -> Iterator[dict[str, Any]]:
     """A row for each figure, with its names, for files of rows."""
     for pair in pairs:
         for name, each in pair.figures.items():
@@ -124,6 +136,8 @@ def list_figure_rows(pairs: Sequence[RaterPair], judges: Sequence[Examined]) -> 
     for judge in judges:
         for name, each in list_figures(judge):
             yield {"first": judge.score, "second": None, "slice": None, "figure": name} | each.as_dict()
+    for name, each in list_panel(panel) if panel is not None else ():
+        yield {"first": PANEL, "second": None, "slice": None, "figure": name} | each.as_dict()
 
 
 def _tabulate(
@@ -188,6 +202,8 @@ def _judge_tables(judge: Examined, interval: str) -> Iterator[Table]:
         )  # fmt: skip
         columns = Column("score", name=True), Column("n"), Column("mean score"), Column("people's mean", interval)
         yield Table(columns, tuple(map(Row, rows)), f"Calibration of {judge.score}")
+    if judge.instrument is not None:
+        yield component_table(judge.score, judge.instrument)
     if judge.criteria:
         more = len(judge.criteria) - _CRITERIA
         note = "passed, failed: verdicts of the repetitions; differ: rows where these are not alike"
@@ -195,6 +211,16 @@ def _judge_tables(judge: Examined, interval: str) -> Iterator[Table]:
         counts = [[each, *map(str, counts.values())] for each, counts in judge.criteria.items()]
         shown = Table.of_texts(["criterion", "passed", "failed", "differ"], counts[:_CRITERIA])
         yield replace(shown, notes=(note,))
+
+
+def _panel_tables(panel: JudgePanel, interval: str) -> Iterator[Table]:
+    figures = list(list_panel(panel))
+    notes = [f"{name}: {each}" for name, each in figures if each.value is None]
+    yield _tabulate(
+        (PANEL,), interval, (((name,), each) for name, each in figures if each.value is not None), notes=notes
+    )
+    if panel.instrument is not None:
+        yield component_table("all judges", panel.instrument)
 
 
 def list_figures(judge: Examined) -> Iterator[tuple[str, Estimate]]:
@@ -219,6 +245,8 @@ def list_figures(judge: Examined) -> Iterator[tuple[str, Estimate]]:
         yield "… more often than when asked again", judge.rewordings.beyond_noise
         for name, shift in judge.rewordings.shifts.items():
             yield f"score gained by rewording: {name}", shift
+    if judge.instrument is not None:
+        yield from list_means(judge.instrument)
 
 
 def _figures_of_people(people: HumanAgreement) -> Iterator[tuple[str, Estimate]]:

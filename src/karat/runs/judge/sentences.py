@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from karat.runs.judge.people import Gap, HumanAgreement, Slice
-from karat.runs.judge.reliability import Bias
+from karat.runs.judge.reliability.panel import JudgePanel
+from karat.runs.judge.reliability.single import Bias
+from karat.stats.reliability.instrument import Instrument
 from karat.stats.value import Estimate, spell
 
 if TYPE_CHECKING:
@@ -49,8 +51,47 @@ def describe(found: Examined, figures: Mapping[str, Estimate], among_people: Map
     if found.rewordings is not None and _sure(beyond := found.rewordings.beyond_noise) > 0:
         flips = f"harmless changes flip {_percent(beyond)} more than asking again"
         yield f"its verdicts depend on the prompt's wording: {flips}"
+    if found.instrument is not None:
+        yield from _describe_instrument(found.instrument)
     if found.kept is not None:
         yield str(found.kept)
+
+
+def _describe_instrument(found: Instrument) -> Iterator[str]:
+    """The interval that other prompts and judges are part of, where their part is known."""
+    components = found.components
+    if not components.facets or found.value.value is None or found.value == found.rows_alone:
+        return
+    several = " and ".join(f"{name}s" for name in components.facets)
+    tried = " and ".join(str(components.levels[name]) for name in components.facets)
+    fixed = f"[{spell(found.rows_alone.low, '.3f')}, {spell(found.rows_alone.high, '.3f')}]"
+    shown = f"its mean score is {_number(found.value)} where the {several} could be others ({tried} were tried)"
+    yield f"{shown}, {fixed} where they are fixed; {_share(found.share)} of the variance is the instrument's"
+
+
+_PARTS = {2: "half", 3: "a third", 4: "a quarter"}
+
+
+def describe_panel(found: JudgePanel) -> Iterator[str]:
+    """What several judges are worth together, in words."""
+    if (errors := found.errors) is not None:
+        number, best = len(found.judges), found.judges[errors.best]
+        if errors.effective.value is None:
+            yield f"{number} judges: {errors.effective.reason}"
+        else:
+            alike = f"their errors correlate by {_number(errors.correlation)}"
+            yield f"{number} judges are about {_number(errors.effective)} effective votes: {alike}"
+        both = f"{spell(errors.alone.value, '.3f')} against {spell(errors.together.value, '.3f')} of all"
+        apart = f"error {both}, difference {_number(errors.difference)}"
+        part = _PARTS.get(number, f"1/{number}")
+        if _sure(errors.difference) > 0:
+            yield f"all together err less than the best of them, {best}, alone: {apart}"
+        elif _sure(errors.difference) < 0:
+            yield f"{best} alone errs less than all together, for {part} of the calls: {apart}"
+        elif errors.difference.low is not None:
+            yield f"{best} alone may do as well, for {part} of the calls: {apart}"
+    if found.instrument is not None:
+        yield from (f"{line.replace('its mean', 'their mean')}" for line in _describe_instrument(found.instrument))
 
 
 def _describe_people(

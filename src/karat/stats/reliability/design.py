@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ class Design(JsonObject):
 
     `cost` is of what is not asked yet. `half_width`, half the width of the interval of the mean, is then this, and
     `half_width_now` is what the verdicts at hand give; `error` and `error_now` are the standard errors. `asked_by`: the
-    positions of the judges, the cheapest ones.
+    names of the judges, the cheapest ones.
     """
 
     questions: int
@@ -37,39 +37,40 @@ class Design(JsonObject):
     error_now: float
     half_width: float
     half_width_now: float
-    asked_by: tuple[int, ...]
+    asked_by: tuple[str, ...]
     confidence: float
 
 
 def best_design(
-    found: Components, budget: float, *, question: float, calls: Sequence[float], confidence: float = 0.95
+    found: Components, budget: float, *, question: float, calls: Mapping[str, float], confidence: float = 0.95
 ) -> Design:
     """The design with the narrowest interval of the mean that the budget pays for, by trying all of them.
 
     `question`: the price of one more question, with its answer and whatever else it takes. `calls`: the price of one
-    verdict by each judge. There are at most as many prompts and judges as were tried, since nothing is known of others;
-    verdicts that were given cost nothing.
+    verdict by each judge, in the order of its level. There are at most as many prompts and judges as were tried, since
+    nothing is known of others; verdicts that were given cost nothing.
 
     Raises `SpecError` for prices that are not positive, `DataError` where the budget buys nothing that helps.
 
     >>> variances = {"row": 0.15, "prompt": 0.0004, "row × prompt": 0.02, "repeat": 0.03}
     >>> found = Components(200, {"prompt": 5}, (2, 1, 1, 1, 1), variances)
-    >>> design = best_design(found, 20.0, question=0.05, calls=[0.01])
+    >>> design = best_design(found, 20.0, question=0.05, calls={"a": 0.01})
     >>> design.questions, design.prompts, design.repeats, round(design.half_width_now, 3), round(design.half_width, 3)
     (200, 5, 1, 0.059, 0.044)
     """
     prompts, judges = (found.levels.get(name, 1) for name in ("prompt", "judge"))
-    if len(calls) != judges or min(calls) <= 0 or question < 0:
-        raise SpecError(f"a price above 0 for a verdict of each of {judges} judges expected, found {list(calls)}")
+    names, each_call = list(calls), np.array(list(calls.values()))
+    if len(names) != judges or not (each_call > 0).all() or question < 0:
+        raise SpecError(f"a price above 0 for a verdict of each of {judges} judges expected, found {dict(calls)}")
     asked = np.array(found.asked).reshape(prompts, judges) if len(found.asked) == prompts * judges else None
     asked = np.ones((prompts, judges)) if asked is None else asked
-    cheapest = np.argsort(calls, kind="stable")
+    cheapest = np.argsort(each_call, kind="stable")
     now = found.parts(found.rows, found.levels, found.repeats)
     widths, best = half_width(found, now, confidence), None
     for prompt in range(1, prompts + 1):
         for judge in range(1, judges + 1):
             by = cheapest[:judge]
-            prices, had = np.array(calls)[by], asked[:prompt, by]
+            prices, had = each_call[by], asked[:prompt, by]
             for repeats in range(1, (MOST_REPEATS if found.repeated else 1) + 1):
                 again = found.rows * float(np.maximum(repeats - had, 0).sum(axis=0) @ prices)
                 each = question + float(prices.sum()) * prompt * repeats
@@ -80,10 +81,10 @@ def best_design(
                 wide, cost = half_width(found, parts, confidence), again + more * each
                 if best is None or (wide, cost) < (best.half_width, best.cost):
                     error, before = (math.sqrt(sum(of.values())) for of in (parts, now))
-                    names = tuple(by.tolist())
-                    best = Design(more, prompt, judge, repeats, cost, error, before, wide, widths, names, confidence)
+                    asked_by = tuple(names[each] for each in by.tolist())
+                    best = Design(more, prompt, judge, repeats, cost, error, before, wide, widths, asked_by, confidence)
     if best is None or best.half_width >= widths * (1 - CLOSE):
-        least = question + min(calls)
+        least = question + float(each_call.min())
         raise DataError(
             f"nothing for {budget:g} makes the interval narrower: one more question costs {least:g} or more"
         )

@@ -121,6 +121,11 @@ class Votes:
     rewordings: tuple[str, ...]
 
     @property
+    def prompts(self) -> tuple[str, ...]:
+        """The name of the wording of each vote, `""` for the judge's own."""
+        return ("",) * self.repetitions + self.rewordings
+
+    @property
     def repeated(self) -> Array:
         """The scores of the repetitions, shape (rows, repetitions)."""
         return self.scores[:, : self.repetitions]

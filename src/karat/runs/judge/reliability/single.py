@@ -17,10 +17,12 @@ from karat.core.columns.python_values import to_python
 from karat.core.columns.variance import variance_statistics
 from karat.core.errors import ColumnError
 from karat.runs.judge.raters import Rater, Raters
+from karat.runs.judge.reliability.instrument import find_instrument
 from karat.stats.agreement.accuracy import mean
 from karat.stats.agreement.coefficient import Coefficient, value_of_sums
 from karat.stats.inference import Inference
 from karat.stats.intervals.wilson import Ends
+from karat.stats.reliability.instrument import Instrument
 from karat.stats.reliability.repetition import any_flip, disagreement, noise_share
 from karat.stats.reliability.slope import slope
 from karat.stats.value import Estimate
@@ -100,7 +102,7 @@ class Reliability:
     def __init__(self, raters: Raters, rater: Rater, answers: JudgedAnswers, inference: Inference) -> None:
         self._raters, self._rater, self._answers, self._inference = raters, rater, answers, inference
         low, high = ((0.0, 1.0)[at] if each is None else each for at, each in enumerate(rater.limits))
-        self._both_ways = (low - high, high - low)
+        self._bounds, self._both_ways = (low, high), (low - high, high - low)
         self._pairs = None if rater.rubric is None else rater.rubric.swap
         self._labelled = bool(raters.annotators)
 
@@ -146,6 +148,14 @@ class Reliability:
         scores = zip(votes.rewordings, votes.scores[:, votes.repetitions :].T, strict=True)
         shifts = {name: self._mean_of(each - self._mean, self._both_ways) for name, each in scores}
         return Rewordings(self._mean_of(reworded), beyond, shifts)
+
+    def find_instrument(self) -> Instrument | None:
+        """What the mean of its verdicts varies by."""
+        return (
+            None
+            if self._rater.votes is None
+            else find_instrument(self._raters, [self._rater], self._bounds, self._inference)
+        )
 
     def find_length(self) -> Mapping[str, Bias] | None:
         """The bias for length: for each doubling of the answer's length, and for each 100 characters."""
