@@ -69,6 +69,13 @@ def test_the_guard_keeps_what_is_wrong(claim, reference):
     assert why_right(claim, [reference]) is None
 
 
+def test_a_reference_may_leave_a_range_open():
+    assert why_right("sixty", ["over fifty"], edited=True) is not None
+    assert why_right("forty", ["over fifty"], edited=True) is None
+    assert why_right("2010", ["October 2003 – present"], edited=True) is not None
+    assert why_right("the 1930s", ["the 1920s", "the 1940s"], edited=True) == "it is between two references"
+
+
 def test_an_edit_may_keep_words_of_the_gold_but_not_become_another_reference():
     assert why_right("Carolina Broncos", ["Denver Broncos"], edited=True) is None
     assert why_right("Carolina Broncos", ["Denver Broncos", "the Broncos"], edited=True) == "it contains a reference"
@@ -122,7 +129,9 @@ def test_wrong_answers_are_of_the_kind_that_they_are_named_after(rng):
     assert make("changed name", "Mary Shelley", "Who?", rng=rng) == ["Ada Shelley", "Grace Shelley", "Alan Shelley"]
     assert make("negation", "yes", "Is it?", rng=rng) == ["No"]
     assert "not" in make("negation", "Bern", rng=rng)[0] or "wrong" in make("negation", "Bern", rng=rng)[0]
-    assert {len(list_items(each)) or 2 for each in make("wrong list", "tea, coffee and milk", rng=rng)} == {2, 4}
+    three = {len(list_items(each)) or 2 for each in make("wrong list", "tea, coffee and milk", "Which three?", rng=rng)}
+    assert three == {2, 4}
+    assert [len(list_items(each)) for each in make("wrong list", "tea, coffee and milk", rng=rng)] == [4]
     assert all("Mary Shelley" in each for each in make("hedge", "Mary Shelley", "Who?", rng=rng))
     assert make("empty", "Bern") == [""]
     assert len(make("length", "Mary Shelley", "Who?")[0].split()) > 180
@@ -133,7 +142,8 @@ def test_a_class_makes_nothing_where_it_does_not_apply():
     assert make("wrong list", "Bern") == make("changed name", "Bern") == make("other reference", "Bern") == []
     assert make("refusal", "unknown") == make("empty", "no answer") == make("off the point", "None.") == []
     assert make("negation", "Bern", "Which is not a country?") == []
-    assert make("wrong list", "a, b and c", "Name one of them.") == []
+    assert make("wrong list", "drinks such as tea, coffee and milk") == []
+    assert make("changed number", "ten to fifteen") == make("changed number", "One in five") == []
     assert make("changed date", "5th century") == []
 
 

@@ -124,12 +124,13 @@ class _Pool:
 
 
 def _shape(question: Question) -> tuple[str, ...]:
-    """The type of the gold; of other gold also whether it is a name, a few words, or a text."""
+    """The type of the gold; of other gold also whether it is a name, a few words, or a text, and why or how of what."""
     if question.type != "other":
         return (question.type,)
     words = question.gold.split()
     size = "text" if len(words) > 8 else "phrase" if len(words) > 2 else "word"
-    return ("other", size if size == "text" else f"{size}, {'name' if words[-1][0].isupper() else 'no name'}")
+    asked = next((word for word in ("why", "how", "who") if (question.text or "").lower().startswith(word)), "")
+    return ("other", asked, size if size == "text" else f"{size}, {'name' if words[-1][0].isupper() else 'no name'}")
 
 
 def _make(drawn: Drawn, name: str, made: AnswerClass, seed: int, dropped: Counter[str]) -> MadeAnswer | None:

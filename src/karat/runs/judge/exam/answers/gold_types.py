@@ -58,8 +58,10 @@ _BEFORE_DATE = re.compile(r"^(?:(?:in|on|by|since|early|late|mid|around|about|ci
                           r"autumn|fall|of)[\s-]+)+", re.IGNORECASE)  # fmt: skip
 _COUNT = re.compile(r"\b(?:how (?:many|much|long|far|tall|high|old|big|large|deep|wide|often)|what (?:number|percent\w*"
                     r"|amount|population))\b", re.IGNORECASE)  # fmt: skip
+_QUALIFIER = re.compile(
+    r"(?:about|around|approximately|nearly|almost|over|more than|less than|at least|at most|up to|some|roughly|an?)\s+",
+    re.IGNORECASE)  # fmt: skip
 _AMOUNT = re.compile(
-    r"(?:(?:about|around|approximately|nearly|almost|over|more than|up to|some|roughly|an? )\s*)?"
     r"(?P<number>[-−$€£¥]?\s?\d[\d,. ]*\d|[-−$€£¥]?\s?\d)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)  # fmt: skip
 _PERSON = re.compile(
     r"^(?:who|whom|whose)\b|\b(?:what|which) (?:\w+ )?(?:person|man|woman|president|king|queen|emperor|"
@@ -172,6 +174,7 @@ def find_number(text: str) -> Fraction | None:
     (None, None)
     """
     text = text.strip().rstrip(".")
+    text = text[found.end() :] if (found := _QUALIFIER.match(text)) else text
     whole = parse_number(text)
     if whole is not None and isinstance(whole.value, Fraction):
         return whole.value

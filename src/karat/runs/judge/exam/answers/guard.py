@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -46,7 +46,9 @@ def why_right(claim: str, references: Iterable[str], *, edited: bool = False) ->
     >>> why_right("Denver Broncos", ["Broncos"]), why_right("Carolina Panthers", ["Denver Broncos"])
     ('it contains a reference', None)
     """
-    return next((reason for each in references if (reason := _why(claim, each, edited=edited))), None)
+    golds = list(references)
+    found = next((reason for each in golds if (reason := _why(claim, each, edited=edited))), None)
+    return "it is between two references" if found is None and _is_between(claim, golds) else found
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -93,7 +95,8 @@ def _why(claim: str, reference: str, *, edited: bool) -> str | None:
         return "it is the same date" if _same_date(claim, reference) else None
     ours, theirs = find_number(claim), find_number(reference)
     if ours is not None and theirs is not None:
-        return "it is the same number" if _near(ours, theirs, edited=edited) else None
+        same = _near(ours, theirs, edited=edited) or _is_open(ours, theirs, reference)
+        return "it is the same number" if same else None
     if edited and list_items(reference):
         return "it is the same list" if _items(claim) == _items(reference) else None
     if _holds(one, two):
@@ -164,12 +167,29 @@ def _near(one: Fraction, two: Fraction, *, edited: bool) -> bool:
     return not edited and most >= 20 and abs(one - two) <= NEAR * most
 
 
+def _is_between(claim: str, references: Sequence[str]) -> bool:
+    """Whether the year of a date lies between those of several references, which do not agree on one."""
+    ours = [date.year for date in _dates(claim) if date.year] if is_date(claim) else []
+    theirs = [date.year for each in references if is_date(each) for date in _dates(each) if date.year]
+    return any(min(theirs) <= year <= max(theirs) for year in ours) if len(set(theirs)) > 1 else False
+
+
+def _is_open(claim: Fraction, limit: Fraction, reference: str) -> bool:
+    """Whether a number is beyond the one of a reference that gives only a limit, such as "over fifty" and "6.7+"."""
+    text = f" {reference.lower()} "
+    above = re.search(r"\b(?:over|above|more than|at least|minimum|exceeding|upwards)\b|\d\s?\+", text)
+    below = re.search(r"\b(?:under|below|less than|fewer than|at most|up to|maximum|nearly|almost)\b", text)
+    return bool(above and claim >= limit) or bool(below and claim <= limit)
+
+
 def _same_date(claim: str, reference: str) -> bool:
     ours, theirs = list(_dates(claim)), list(_dates(reference))
     if not ours or not theirs:  # a century, of which no date is read
         figures = [set(_NUMBER.findall(each)) for each in (claim, reference)]
         return bool(figures[0] & figures[1]) or not (ours or theirs) or _in_century(claim, reference)
     years = [each.year for each in theirs if each.year is not None]
+    if years and re.search(r"\b(?:present|now|today|since|onwards?|after)\b|[-\u2013]\s*$", reference.lower()):
+        return any(each.year is None or each.year >= min(years) for each in ours)
     if len(years) == 2 and any(each.year and min(years) <= each.year <= max(years) for each in ours):
         return True
     return any(one.may_be(two) for one in ours for two in theirs)

@@ -20,7 +20,10 @@ from karat.runs.judge.exam.answers.gold_types import (
 )
 from karat.runs.judge.exam.answers.guard import contains_words, why_right
 
+_LONGEST_ITEM = 4  # words of an item
 _LONGEST = 25  # words of a gold that fits into a sentence
+_RANGE = re.compile(r"\d\s*[-\u2013]\s*\d|\b(?:to|or|and|between|in|of|out)\b", re.IGNORECASE)
+_OPEN_LIST = re.compile(r"\b(?:such as|includ\w+|like|e\.g|etc|hundreds|other|others|various|many)\b", re.IGNORECASE)
 _DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _YEAR = re.compile(r"(?<!\d)(?:1\d{3}|20\d{2})(?!\d)")
 _WORDS_OF = {value: word for word, value in NUMBER_WORDS.items()}
@@ -34,7 +37,7 @@ def other_gold(drawn: Drawn, _: Random) -> Iterator[MadeAnswer]:
 
 def changed_number(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
     """The gold with another number: by a fifth or more, whole numbers up to 20 by 1 or more."""
-    if drawn.question.type != "number":
+    if drawn.question.type != "number" or _RANGE.search(drawn.gold):
         return
     words = drawn.gold.split()
     if words[0].lower() in NUMBER_WORDS:
@@ -143,11 +146,12 @@ def negation(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
 
 
 def wrong_list(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
-    """A list with one item missing, or with one too many, from another question's gold."""
+    """A list with one item too many, from another question's gold, or one missing, where the question asks for all."""
     items = list_items(drawn.gold)
-    if not items or drawn.asks("one", "example", "some", "any"):
+    if not items or _OPEN_LIST.search(drawn.gold) or any(len(item.split()) > _LONGEST_ITEM for item in items):
         return
-    for edit in rng.sample(("item missing", "item too many"), 2):
+    complete = drawn.asks("two", "three", "four", "five", "six", "seven", "all", "both", "list", "names", "members")
+    for edit in rng.sample(("item missing", "item too many"), 2) if complete else ["item too many"]:
         changed = list(items)
         if edit == "item missing":
             del changed[rng.randrange(len(items))]
