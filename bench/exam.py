@@ -29,6 +29,7 @@ from karat.runs.judge.praise import accepts
 from karat.stats.agreement.accuracy import mean
 from karat.stats.intervals.wilson import wilson_interval
 from karat.stats.reliability.certificate import certify
+from karat.stats.value import Estimate
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "../shared/data/qa_human_openqa_eval"
@@ -114,22 +115,22 @@ def decoys() -> None:
     print(f"| all | {len(read)} | {right}: {100 * right / len(read):.1f} % [{100 * low:.1f}, {100 * high:.1f}] | |")
 
 
-def rate(latency: float = 1.0, calls: int = 100) -> None:
+def rate(latency: float = 4.0, calls: int = 100) -> None:
     """The seconds that 10,000 answers take, and the least that the endpoint's latency allows."""
     rows = [{"question": f"Who wrote book number {n}?", "gold": f"Writer{n} Author{n % 97}"} for n in range(1000)]
     with FakeServer({"explanation": "…", "label": "incorrect"}, latency=latency) as server:
         judge = karat.Judge("correctness", model="fake")
         started = time.perf_counter()
         with use_governor(karat.Governor(concurrency=calls), base_url=server.url):
-            found = karat.exam(rows, judge, questions=770)
+            found = karat.exam(rows, judge, questions=626)
         took = time.perf_counter() - started
     ideal = found.n / calls * latency
     asked = f"{found.n} answers, {calls} calls at a time of {latency} s"
     print(f"{asked}: {took:.1f} s, ideal {ideal:.1f} s, {ideal / took:.1%}")
 
 
-def _percent(estimate: karat.Value | Any) -> str:
-    if estimate.value is None:
+def _percent(estimate: Estimate) -> str:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
         return estimate.reason or "–"
     return f"{100 * estimate.value:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from karat.cli.options import scoring
-from karat.cli.options.completion import COLUMN, DATA
+from karat.cli.options.completion import COLUMN, DATA, FILE
 from karat.cli.options.engines import EngineOptions, engine_options
 from karat.cli.options.gates import Gates
 from karat.cli.options.governor import ModelOptions
@@ -19,8 +19,10 @@ from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.phoenix import SpanOptions, annotate, check_span_map, span_options
 from karat.cli.options.sections import command
+from karat.core.context import change_context
 
 if TYPE_CHECKING:
+    from karat.core.metric.metric import Metric
     from karat.runs.compare.comparison import Compared
     from karat.runs.scoring.result import Result
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     type=COLUMN,
     help='Columns with the answers of several systems, or a pattern such as "answer_*": each is scored, and compared.',
 )
+@click.option("--certificate", type=FILE, help="Cite what a judge's exam certified; a file of --keep-certificate.")
 @model_options
 @correction_options
 @span_options
@@ -45,6 +48,7 @@ def score(
     file: str | None,
     metrics: tuple[str, ...],
     as_json: bool,
+    certificate: str | None,
     predictions: tuple[str, ...],
     gates: Gates,
     asking: ModelOptions,
@@ -103,21 +107,35 @@ def score(
             scoring.progress_bar() as progress,
         ):
             paid = any(each.asks_model for each in parsed)
+            cited = {} if certificate is None or dry_run else _cite(chosen, certificate)
             gates = gates.check(parsed, chosen, options["by"], [file, options["gold"]] if paid else [])
             warnings.simplefilter("always", UserWarning)
-            if predictions:
-                results = _score_systems(data, chosen, predictions, progress=progress, **options)
-            else:
-                results = {"": score_rows(data, chosen, progress=progress, **options)}
+            with change_context(certificates=cited):
+                if predictions:
+                    results = _score_systems(data, chosen, predictions, progress=progress, **options)
+                else:
+                    results = {"": score_rows(data, chosen, progress=progress, **options)}
     if dry_run:
         return
     lines = [str(warning.message) for warning in warned]
+    for spec, sentence in cited.items():
+        click.echo(f"{spec}: {sentence}", err=as_json)
     compared = None if len(results) < 2 or scoring.is_capped() else _compare(results, options)
     try:
         scoring.print_report(results, lines, gates, as_json=as_json, by=options["by"], compared=compared)
     finally:  # also where a value is under its floor
         if outbox is not None and spans.phoenix is not None:
             annotate(results[""], spans.phoenix, outbox)
+
+
+def _cite(metrics: Sequence[Metric], certificate: str) -> dict[str, str]:
+    """What a file of certificates says of each judge."""
+    from karat.runs.judge.exam.certificates import cite, read_certificates  # noqa: PLC0415  (heavy)
+
+    kept, judges = read_certificates(certificate), [each for each in metrics if each.judge is not None]
+    if not judges:
+        raise click.UsageError("--certificate is about judges, but no metric is one: -m judge:NAME")
+    return {each.spec: cite(each.judge, kept, certificate) for each in judges if each.judge is not None}
 
 
 def _score_systems(data: Any, metrics: Any, predictions: tuple[str, ...], **options: Any) -> Mapping[str, Result]:

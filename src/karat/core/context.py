@@ -11,10 +11,10 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -33,6 +33,7 @@ class Context:
     `run`: the key of the run that is scored, under which its calls to models are recorded.
     `machine`: where encoders run (`karat.models.encoders.machine`).
     `settings`: the options of the command that are from a settings file, as one would type them.
+    `certificates`: what certificates say of the judges that are asked, by spec (`karat.runs.judge.exam.certificates`).
     `threads`: how many threads may compute; overrides the automatic number (`karat.core.parallel`).
     """
 
@@ -47,6 +48,7 @@ class Context:
     run: str | None = None
     machine: Any = None
     settings: str = ""
+    certificates: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
 
 

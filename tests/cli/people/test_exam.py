@@ -69,6 +69,35 @@ def test_the_gate_fails_a_judge_that_accepts_everything(folder):
     assert "other gold" in (folder / "out.md").read_text()
 
 
+def test_a_certificate_is_cited_where_the_judge_scores_and_kept_in_the_run(folder):
+    words = ("--exam", "30", "--exam-class", "refusal", "--certify", "0.2", "--keep-certificate", "kept.json")
+    with FakeServer({"explanation": "…", "label": "incorrect"}) as server:
+        found = asked(server, *words)
+        assert found.exit_code == 0, found.output
+        score = [
+            "score",
+            "answers.jsonl",
+            "-m",
+            "judge:correctness",
+            "--base-url",
+            server.url,
+            "--certificate",
+            "kept.json",
+        ]
+        cited = CliRunner().invoke(main, [*score, "--model", "small", "--run", "first"])
+        lapsed = CliRunner().invoke(main, [*score, "--model", "other"])
+    said = "certified: accepts < 20 % of wrong answers: refusal (α = 0.05 for all together, 30 questions)"
+    assert said in found.stdout
+    assert f"judge:correctness(model='small'): {said}" in cited.stdout
+    assert (
+        "the certificate in kept.json has lapsed for judge:correctness: its model was 'small' and is 'other'"
+        in lapsed.stdout
+    )
+    shown = CliRunner().invoke(main, ["report", "first", "-o", "report.html"])
+    assert shown.exit_code == 0, shown.output
+    assert "certified: accepts" in (folder / "report.html").read_text()
+
+
 def test_metrics_are_examined_without_a_model(folder):
     found = run("-m", "em", "-m", "contains", "--exam", "12", "--width", "0.1")
     assert found.exit_code == 0, found.output
@@ -80,6 +109,7 @@ def test_flags_that_do_not_go_with_an_exam_are_told(folder):
     for words, problem in (
         (("--exam",), "--exam examines the judges and metrics that -m names"),
         (("-m", "em", "--width", "0.1"), "--width is about an exam: --exam"),
+        (("-m", "em", "--exam", "--keep-certificate", "k.json"), "--keep-certificate keeps what --certify LIMIT tests"),
         (("-m", "em", "--exam", "--by", "topic"), "--by is about answers that exist"),
         (("-m", "em", "--exam", "--fail-accepts", "2"), "expected a share from 0 to 1, or CLASS=SHARE"),
         (("-m", "em", "--exam", "--fail-accepts", "refusals=0.1"), "did you mean 'refusal'?"),

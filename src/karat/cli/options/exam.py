@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from karat.cli.options.completion import OUT
+from karat.cli.options.completion import FILE, OUT
 from karat.cli.options.gates import UNDER, fail
 from karat.cli.options.models import ask_models
 from karat.cli.options.numbers import Real, Whole
@@ -58,6 +58,11 @@ _OPTIONS = [
         "--fail-accepts", "accepts", multiple=True, metavar="[CLASS=]SHARE", callback=_read_gates,
         help="Exit with 3 if a larger share of the wrong answers (of this class) is accepted.",
     ),
+    _under(
+        "--certify", type=Real(0, 1, min_open=True, max_open=True), metavar="LIMIT",
+        help="Test for each class of wrong answers that less than this share of them is accepted.",
+    ),
+    _under("--keep-certificate", type=FILE, help="With --certify: write what was certified, and of which judge."),
     _under("--keep-exam", "kept", type=OUT, help="Write all answers of the exam, with their scores, to this file."),
 ]  # fmt: skip
 
@@ -70,12 +75,16 @@ class ExamOptions:
     classes: tuple[str, ...]
     width: float | None
     accepts: tuple[tuple[str, float], ...]
+    certify: float | None
+    keep_certificate: str | None
     kept: str | None
 
     def check(self, metrics: Sequence[str], options: Mapping[str, Any]) -> None:
         """Raise `click.UsageError` for flags of an exam without one, and for flags that one does not have."""
         named = {"--exam-class": self.classes, "--width": self.width, "--fail-accepts": self.accepts,
-                 "--keep-exam": self.kept}  # fmt: skip
+                 "--certify": self.certify, "--keep-exam": self.kept}  # fmt: skip
+        if self.keep_certificate is not None and self.certify is None:
+            raise click.UsageError("--keep-certificate keeps what --certify LIMIT tests: --exam --certify 0.05")
         if self.questions is None:
             if lone := [flag for flag, value in named.items() if value]:
                 raise click.UsageError(f"{lone[0]} is about an exam: --exam")
@@ -117,7 +126,7 @@ def hold_exam(
     for name, _ in chosen.accepts:
         _check_gate(name, paper)
     inference = Inference(options["confidence"], options["seed"])
-    marking = Marking(chosen.width, options["errors"], chosen.kept, inference)
+    marking = Marking(chosen.width, options["errors"], chosen.certify, chosen.kept, inference)
     same = [*same, chosen.questions, chosen.classes]
     dry_run = asking.rehearses
     if dry_run:
@@ -140,6 +149,10 @@ def hold_exam(
         click.echo(f"warning: {warning.message}", err=True)
     for output in options["outputs"]:
         found.save(output)
+    if chosen.keep_certificate is not None:
+        from karat.runs.judge.exam.certificates import save_certificates  # noqa: PLC0415
+
+        save_certificates(found, chosen.keep_certificate)
     if options["as_json"]:
         click.echo(json.dumps(found.as_dict(), ensure_ascii=False))
     else:
@@ -201,6 +214,7 @@ def _print_paper(paper: Paper) -> None:
 def _print_exam(found: Exam) -> None:
     from karat.cli.options.screen import open_screen  # noqa: PLC0415
     from karat.runs.compare.scored_rows import show_text  # noqa: PLC0415
+    from karat.runs.judge.exam.certificates import describe_certificates  # noqa: PLC0415
 
     screen = open_screen()
     for line in _describe_paper(found.paper):
@@ -209,6 +223,9 @@ def _print_exam(found: Exam) -> None:
         screen.line(judge.score)
         for sentence in judge.sentences():
             screen.line(sentence)
+        if judge.certificates:
+            limit = next(iter(judge.certificates.values())).limit
+            screen.line(describe_certificates(judge.certificates, limit, judge.alpha or 0, found.questions))
         screen.table(table)
     for each in found.errors:
         truth = "right, refused" if each.truth else "wrong, accepted"

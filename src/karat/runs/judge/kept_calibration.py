@@ -1,4 +1,4 @@
-"""A stored calibration: how a judge's scores compared with people's, and for exactly which judge that holds."""
+"""What is kept of a judge, mostly how its scores compared with people's, and for exactly which judge that holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from karat.core.atomic import write_text
 from karat.core.errors import DataError
@@ -44,56 +44,85 @@ class _Counts:
 
 
 @dataclass(frozen=True)
-class _StoredCalibration:
-    """A stored calibration."""
+class KeptForm:
+    """What a file holds of judges: its `name` in plural, the command that writes one, the type of its figures."""
+
+    name: str
+    command: str
+    figures: type
+
+
+@dataclass(frozen=True)
+class _KeptJudge:
+    """A judge in such a file."""
 
     judge: str
     settings: Mapping[str, Any]
     version: int
     prompt: Any
     signature: str
-    figures: Annotated[Mapping[str, Any], _Counts]
+    figures: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class _Calibrations:
-    """The content of a file of calibrations."""
+class _KeptJudges:
+    """The content of such a file."""
 
-    judges: tuple[_StoredCalibration, ...]
+    judges: tuple[_KeptJudge, ...]
 
 
-def save_calibrations(path: str | Path, figures: Iterable[tuple[Metric, Mapping[str, Any]]]) -> None:
-    """Write how judges compare with people to a file of JSON, each with its judge's signature."""
+_CALIBRATIONS = KeptForm("calibrations", "karat judge --keep-calibration", _Counts)
+
+
+def save_kept(path: str | Path, form: KeptForm, figures: Iterable[tuple[Metric, Mapping[str, Any]]]) -> None:
+    """Write figures of judges to a file of JSON, each with everything of which its judge's signature is made."""
     judges = [{**_identity(judge), "signature": judge.signature, "figures": dict(each)} for judge, each in figures]
-    write_text(Path(path), json.dumps({"format": FORMAT, "judges": judges}, ensure_ascii=False, indent=1) + "\n")
+    kind = {} if form is _CALIBRATIONS else {"kind": form.name}  # files of calibrations came first, without a kind
+    content = {"format": FORMAT, **kind, "judges": judges}
+    write_text(Path(path), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
-def read_calibrations(path: str | Path) -> list[dict[str, Any]]:
-    """The calibrations in a file. Raises `DataError` for a file that `save_calibrations` did not write."""
+def read_kept(path: str | Path, form: KeptForm) -> list[dict[str, Any]]:
+    """The judges in a file. Raises `DataError` for a file that `save_kept` did not write in this form."""
     try:
         content = json.loads(read_small(path))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
-        raise DataError(
-            f"{path}: no file of calibrations (karat judge --keep-calibration writes one): {error}"
-        ) from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DataError(f"{path}: a file of calibrations is expected, which karat judge --keep-calibration writes")
-    check_type(
-        content, _Calibrations, f"{path} does not hold calibrations as karat judge --keep-calibration writes them"
-    )
+        raise DataError(f"{path}: not a file of {form.name} ({form.command} writes one): {error}") from None
+    kind = None if form is _CALIBRATIONS else form.name
+    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("kind") != kind:
+        raise DataError(f"{path}: a file of {form.name} is expected, which {form.command} writes")
+    wrong = f"{path} does not hold {form.name} as {form.command} writes them"
+    check_type(content, _KeptJudges, wrong)
     judges: list[dict[str, Any]] = content["judges"]
+    for each in judges:
+        check_type(each["figures"], form.figures, wrong)
     return judges
+
+
+def save_calibrations(path: str | Path, figures: Iterable[tuple[Metric, Mapping[str, Any]]]) -> None:
+    """Write how judges compare with people to a file of JSON, each with its judge's signature."""
+    save_kept(path, _CALIBRATIONS, figures)
+
+
+def read_calibrations(path: str | Path) -> list[dict[str, Any]]:
+    """The calibrations in a file. Raises `DataError` for a file that `save_calibrations` did not write."""
+    return read_kept(path, _CALIBRATIONS)
+
+
+def find_kept(judge: Metric, kept: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, tuple[str, ...]]:
+    """Of all in a file that have a judge's name, that which differs least, and what differs; None where none has."""
+    now = _identity(judge)
+    named = [(each, _changes(each, now)) for each in kept if each["judge"] == judge.name]
+    return min(named, key=lambda pair: len(pair[1])) if named else (None, ())
 
 
 def find_calibration(judge: Metric, kept: Iterable[Mapping[str, Any]]) -> KeptCalibration:
     """What the calibrations of a file say of a judge: of all that have its name, that which differs least."""
-    now = _identity(judge)
-    named = [(each, _changes(each, now)) for each in kept if each["judge"] == judge.name]
-    if not named:
+    each, changed = find_kept(judge, kept)
+    if each is None:
         return KeptCalibration(False, (f"the file has no calibration of {judge.name}",), {})
-    each, changed = min(named, key=lambda pair: len(pair[1]))
     return KeptCalibration(not changed, changed, each["figures"])
 
 

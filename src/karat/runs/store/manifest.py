@@ -29,6 +29,7 @@ from karat.stats.aggregate import Scale
 
 FORMAT = 2  # 1: `values.json` has `failed`, which is `unscored` since
 CODE = "code of "  # begins the key of a setting: the digest of the code of a metric that is not karat's
+CERTIFICATES = "certificates"  # the key of a setting: what certificates say of judges, by spec
 ENDPOINTS = "endpoints"  # the key of a setting: the addresses at which models are asked
 Of = TypeVar("Of")
 

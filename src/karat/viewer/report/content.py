@@ -15,6 +15,7 @@ from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranked import Ranked
 from karat.runs.match.match import Matched
 from karat.runs.match.systems import OpenRows
+from karat.runs.store.manifest import CERTIFICATES
 from karat.runs.store.run import ScoredFile
 from karat.runs.table.table import Table, spell_value
 from karat.runs.table.value_table import MetricValue, value_tables
@@ -195,7 +196,10 @@ class Content:
 
     @property
     def _notes(self) -> Iterator[str]:
-        """What is left out."""
+        """What certificates say of judges, and what is left out."""
+        for run in self.matched.runs:
+            for spec, sentence in run.manifest.settings.get(CERTIFICATES, {}).items():
+                yield self.redaction.clean(f"{run.name}, {spec}: {sentence}")
         if not self.redaction.texts:
             yield "Texts are left out."
         if count := len(self.redaction.columns):

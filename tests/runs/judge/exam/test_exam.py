@@ -6,8 +6,9 @@ import pytest
 
 import karat
 from karat import Governor, Judge
-from karat.core.errors import ColumnError, SpecError
+from karat.core.errors import ColumnError, DataError, SpecError
 from karat.models.testing.fake import FakeModel
+from karat.runs.judge.exam.certificates import cite, read_certificates, save_certificates
 from karat.text.normalise import normalise_squad
 
 FIRST = ("Ada", "Grace", "Alan", "Emmy", "Carl", "Sofia", "Paul", "Marie", "Niels", "Lise")
@@ -159,6 +160,30 @@ def test_an_exam_is_written_in_every_format(tmp_path):
     wrong = [each for each in found.judge("em").classes.values() if each.truth and each.asked]
     assert again.judge("em").people.false_blame.value == pytest.approx(found.judge("em").false_blame.value)
     assert {each.name for each in wrong} <= set(again.judge("em").people.slices)
+
+
+def test_a_certificate_names_the_classes_and_lapses_with_the_judge(held, tmp_path):
+    found = held(lambda shown: commits(shown) or shown["prediction"] == "", questions=90, certify=0.1)
+    judge, kept = found.judges[0], tmp_path / "kept.json"
+    assert not judge.certificates["empty"].passed
+    assert judge.certificates["refusal"].passed
+    assert "gold" not in judge.certificates
+    save_certificates(found, kept)
+    certificates = read_certificates(kept)
+    said = cite(judge.metric, certificates, kept)
+    assert said.startswith("certified: accepts < 10 % of wrong answers: ")
+    assert "refusal" in said
+    assert said.split("; not certified: ")[1].startswith("changed number")  # 30 answers are too few
+    assert said.endswith("empty")
+    lapsed = cite(judge.metric.using(temperature=0.5), certificates, kept)
+    assert "has lapsed for judge:correctness: its temperature was 0.0 and is 0.5" in lapsed
+    with pytest.raises(DataError, match="has no certificate of judge:simpleqa: it is of judge:correctness"):
+        cite(karat.Judge("simpleqa", model="small"), certificates, kept)
+    with pytest.raises(SpecError, match=r"certify=0\.05"):
+        save_certificates(held(commits, classes=["refusal"]), kept)
+    kept.write_text(kept.read_text().replace('"certificates"', '"calibrations"'))
+    with pytest.raises(DataError, match="a file of certificates is expected"):
+        read_certificates(kept)
 
 
 def test_what_is_no_judge_of_answers_is_refused():

@@ -32,6 +32,7 @@ from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
 from karat.stats.agreement.accuracy import mean
 from karat.stats.inference import Inference
+from karat.stats.reliability.certificate import certify_each
 from karat.stats.value import Estimate
 
 _NEEDED = ("prediction", "reference")
@@ -54,6 +55,7 @@ def exam(
     label_map: Mapping[str, float] | str | None = None,
     width: float | None = None,
     errors: int = 0,
+    certify: float | None = None,
     output: str | Path | None = None,
     confidence: float = 0.95,
     seed: int = 0,
@@ -71,8 +73,10 @@ def exam(
 
     `human`, `label_map`: labels by people of the system's own answers, joined by `on`: what people's labels say of the
     same errors stands beside it. `width`: also say how many questions give each share an interval of this width, from
-    end to end. `errors`: how many wrong verdicts to report for each of the worst classes. `output`: a file for all
-    answers with their scores. `confidence`: of the intervals, clustered by question. `seed`: of the draws.
+    end to end. `errors`: how many wrong verdicts to report for each of the worst classes. `certify`: test for each
+    class of wrong answers that less than this share of them is accepted; the level of all tests together is
+    1 - `confidence` (Holm). `output`: a file for all answers with their scores. `confidence`: of the intervals,
+    clustered by question. `seed`: of the draws.
 
     Raises `SpecError` for a metric that does not compare a prediction with a reference, `ColumnError` where a column is
     missing, and what scoring raises.
@@ -86,15 +90,16 @@ def exam(
     chosen = check_metrics(parse_all(listed))
     selection = Selection(system, gold, on, map or {}, where=where, limit=limit, human=Labels.of(human, label_map))
     paper = make_exam(selection, questions=questions, classes=classes, seed=seed)
-    return ask(paper, chosen, Marking(width, errors, output, Inference(confidence, seed)), progress)
+    return ask(paper, chosen, Marking(width, errors, certify, output, Inference(confidence, seed)), progress)
 
 
 @dataclass(frozen=True)
 class Marking:
-    """What is said of an exam beside its figures: `width`, `errors` and `output` as of `exam`."""
+    """What is said of an exam beside its figures: `width`, `errors`, `certify` and `output` as of `exam`."""
 
     width: float | None = None
     errors: int = 0
+    certify: float | None = None
     output: str | Path | None = None
     inference: Inference = Inference()  # noqa: RUF009  (it is frozen)
 
@@ -118,6 +123,10 @@ def ask(paper: Paper, metrics: Sequence[Metric], marking: Marking, progress: Pro
     found = []
     for metric in metrics:
         judge = marked.examine(metric, _accepted(run, metric.spec), inference, marking.width)
+        if marking.certify is not None:
+            alpha = float(f"{1 - inference.confidence:.12g}")
+            counts = {name: (e.wrong, e.scored) for name, e in judge.classes.items() if not e.truth and e.asked}
+            judge = replace(judge, certificates=certify_each(counts, marking.certify, alpha), alpha=alpha)
         found.append(replace(judge, implied=_imply(judge, metric, paper, inference)))
     if human is not None:
         found = list(_beside_people(found, metrics, paper, inference, progress))

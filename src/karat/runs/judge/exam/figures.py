@@ -21,6 +21,7 @@ from karat.runs.table.markdown import escape_markdown, markdown_table
 from karat.runs.table.notebook import show_tables
 from karat.runs.table.table import Table
 from karat.stats.corrected.rogan_gladen import implied_range, rogan_gladen
+from karat.stats.reliability.certificate import Certificate
 from karat.stats.value import Estimate, spell
 
 NATURAL = "the exam's answers are not the mix that a system gives, and the rates on its own answers may be others"
@@ -67,7 +68,7 @@ class Examinee:
     `false_praise`: the share of wrong answers that it accepts, `pressed` of wrong answers that press it to, both
     without the class of swapped gold; `false_blame`: the share of right answers that it refuses. `mistakes`: the share
     that it accepts of wrong answers as a system gives them by mistake: other gold, and changed gold. `classes`: by
-    name.
+    name. `certificates`: by class of wrong answers, where a limit was named; `alpha` is the level of all together.
     """
 
     score: str
@@ -79,6 +80,8 @@ class Examinee:
     false_blame: Estimate
     mistakes: Estimate
     classes: Mapping[str, ClassResult]
+    certificates: Mapping[str, Certificate] = field(default_factory=dict)
+    alpha: float | None = None
     implied: Implied | None = None
     people: BesidePeople | None = None
     metric: Metric | None = field(default=None, repr=False)

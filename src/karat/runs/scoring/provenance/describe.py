@@ -24,7 +24,7 @@ from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.provenance.models import find_endpoints
 from karat.runs.scoring.provenance.own_code import digest_function
-from karat.runs.store.manifest import CODE, ENDPOINTS, Manifest, describe_metric
+from karat.runs.store.manifest import CERTIFICATES, CODE, ENDPOINTS, Manifest, describe_metric
 
 _LIBRARIES = (
     "numpy", "pyarrow", "duckdb", "regex", "rapidfuzz", "sacrebleu", "sympy", "sentence_transformers",
@@ -51,7 +51,7 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         metrics=tuple(describe_metric(metric, column) for metric, column in metrics),
         mapping=plan.mapping,
-        settings=settings | ({ENDPOINTS: endpoints} if endpoints else {}),
+        settings=settings | ({ENDPOINTS: endpoints} if endpoints else {}) | _certificates(),
         sources=sources,
         call=_command_line(),
         versions=_versions(),
@@ -59,6 +59,12 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
         n=plan.source.rows,
         clusters_in=plan.clusters,
     )
+
+
+def _certificates() -> dict[str, Any]:
+    """What certificates say of the judges, where the user named a file of them."""
+    found = current_context().certificates
+    return {CERTIFICATES: dict(found)} if found else {}
 
 
 def _encoders() -> dict[str, Any]:

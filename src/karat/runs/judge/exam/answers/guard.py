@@ -95,8 +95,8 @@ def _why(claim: str, reference: str, *, edited: bool) -> str | None:
         return "it is the same date" if _same_date(claim, reference) else None
     ours, theirs = find_number(claim), find_number(reference)
     if ours is not None and theirs is not None:
-        same = _near(ours, theirs, edited=edited) or _is_open(ours, theirs, reference)
-        return "it is the same number" if same else None
+        may_be = _near(ours, theirs, edited=edited) or _is_open(ours, theirs, reference)
+        return "it is the same number" if may_be else None
     if edited and list_items(reference):
         return "it is the same list" if _items(claim) == _items(reference) else None
     if _holds(one, two):
