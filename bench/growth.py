@@ -18,7 +18,19 @@ from typing import Any
 
 from side_by_side import machine
 
-from karat.core.columns.kinds import ANSWERS, GRADED, IDS, JSON, MESSAGES, NUMBER, SUBTOPICS, TEXT, TEXTS, to_arrow
+from karat.core.columns.kinds import (
+    ANSWERS,
+    GRADED,
+    IDS,
+    JSON,
+    MESSAGES,
+    NUMBER,
+    SUBTOPICS,
+    TEXT,
+    TEXTS,
+    Kind,
+    to_arrow,
+)
 from karat.core.errors import KaratError
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import all_metrics
@@ -42,7 +54,7 @@ def calls(length: int) -> str:
     return json.dumps([{"name": word, "arguments": {"x": word}} for word in words(length)])
 
 
-CELLS: Mapping[str, Callable[[int], Any]] = {
+CELLS: Mapping[Kind, Callable[[int], Any]] = {
     TEXT: lambda length: " ".join(words(length)),
     TEXTS: lambda length: [" ".join(words(length))],
     NUMBER: lambda _: DRAW.random(),

@@ -96,7 +96,7 @@ def files(rows: int = 300_000) -> Iterator[Row]:
         }
         for target, wanted in (("values", "≥ .67"), ("JSON Lines", "≥ .71")):
             duckdb = [sys.executable, "-c", f"import duckdb; duckdb.execute({statements[target]!r}).fetchall()"]
-            command = score if target == "values" else [*score, "-o", str(scored), "--overwrite"]
+            command = score if target == "values" else [*score, "-o", str(scored)]
             theirs, ours = (median(run(each)[0] for _ in range(3)) for each in (duckdb, command))
             yield Row(f"JSON Lines to {target}, {rows:,} rows", "DuckDB", theirs, ours, "s", wanted)
 

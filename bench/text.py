@@ -68,7 +68,7 @@ def peers() -> dict[Any, Callable[[list[str], list[str]], Any]]:
 def corpus_bleu(predicted: list[str], expected: list[str]) -> Any:
     """sacrebleu's, of texts that it has not seen: it keeps the tokens of 65,536."""
     for tokenizer in (Tokenizer13a, TokenizerRegexp):
-        tokenizer.__call__.cache_clear()  # type: ignore[attr-defined]
+        tokenizer.__call__.cache_clear()
     return BLEU().corpus_score(predicted, [expected])
 
 
