@@ -34,7 +34,7 @@ def test_the_command_says_it_in_one_line_and_as_json(exam):
     call = ["power", "--run", str(exam), "--budget", "20", "--price-question", "0.05", "--price-call", "0.01"]
     line = CliRunner().invoke(main, call)
     assert line.exit_code == 0, line.output
-    assert "200 more questions, 5 prompts, 1 verdict with each: ± 0.044 instead of ± 0.059, for $20" in line.output
+    assert "200 more questions, 5 prompts, 1 verdict with each: ± 0.047 instead of ± 0.061, for $20" in line.output
     assert json.loads(CliRunner().invoke(main, [*call, "--json"]).output)[JUDGE]["questions"] == 200
     for lacking, flag in ((call[:-2], "--price-call"), (call[:5] + call[7:], "--price-question")):
         found = CliRunner().invoke(main, lacking)

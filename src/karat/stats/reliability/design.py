@@ -56,7 +56,7 @@ def best_design(
     >>> found = Components(200, {"prompt": 5}, (2, 1, 1, 1, 1), variances)
     >>> design = best_design(found, 20.0, question=0.05, calls={"a": 0.01})
     >>> design.questions, design.prompts, design.repeats, round(design.half_width_now, 3), round(design.half_width, 3)
-    (200, 5, 1, 0.059, 0.044)
+    (200, 5, 1, 0.061, 0.047)
     """
     prompts, judges = (found.levels.get(name, 1) for name in ("prompt", "judge"))
     names, each_call = list(calls), np.array(list(calls.values()))

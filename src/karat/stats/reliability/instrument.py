@@ -22,6 +22,7 @@ from karat.stats.reliability.components import (
     factors_of,
     find_components,
     number_cells,
+    widening,
 )
 from karat.stats.value import Estimate
 
@@ -55,20 +56,19 @@ def measure_instrument(
     """The mean of scores of rows by crossed facets, shape (rows, verdicts), as in `find_components`.
 
     Each combination of levels counts the same, however often it was asked. To the variance over rows, by cluster where
-    there are `clusters`, it adds what the facets add; the interval is the one of a mean of rows with that variance and
-    Satterthwaite's degrees of freedom. A facet whose variance is 0 leaves the interval over rows. `weights`, shape
-    (rows,), are those of the rows in the mean; the components do not know them.
+    there are `clusters`, it adds what the facets add, as wide as Student's t with their levels makes it; the interval
+    is the one of a mean of rows with that variance. A facet whose variance is 0 leaves the interval over rows.
+    `weights`, shape (rows,), are those of the rows in the mean; the components do not know them.
 
     Raises `DataError` as `find_components`.
 
-    Source: F. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2
-    (1946); R. Brennan, "Generalizability Theory" (2001), for the sum.
+    Source: R. Brennan, "Generalizability Theory" (2001), for the sum.
 
     >>> random = np.random.default_rng(1)
     >>> chances = random.random((200, 1)) * 0.6 + np.array([0.1, 0.2, 0.3, 0.4])  # the fourth prompt is lenient
     >>> found = measure_instrument((random.random((200, 4)) < chances).astype(float), {"prompt": np.arange(4)})
     >>> print(found.rows_alone, found.value, sep="; ")
-    0.5650 (0.5231 – 0.6060); 0.5650 (0.3872 – 0.7275)
+    0.5650 (0.5231 – 0.6060); 0.5650 (0.3841 – 0.7301)
     """
     found = find_components(scores, facets)
     means = _mean_by_cell(scores, number_cells(facets) if facets else np.zeros(scores.shape[1], np.int64))
@@ -78,19 +78,21 @@ def measure_instrument(
     share = 1 - parts[ROW] / total if (total := sum(parts.values())) else 0.0
     single = half_width(found, found.parts(found.rows, {}), inference.confidence)
     value = alone
-    added = sum(each for name, each in parts.items() if ROW not in factors_of(name) and name != REPEAT)
+    wide = found.widened(parts, inference.confidence)
+    added = sum(each for name, each in wide.items() if ROW not in factors_of(name) and name != REPEAT)
     if alone.value is not None and added:
         variance, (weight, freedom) = over_rows.spread(clusters)
-        freedom = found.freedom(parts, (variance, freedom))
-        ends = effective_interval(alone.value, variance + added, (weight, freedom), bounds, inference.confidence)
+        variance = variance * widening(freedom, inference.confidence) + added
+        ends = effective_interval(alone.value, variance, (weight, math.inf), bounds, inference.confidence)
         low, high = min(ends[0], alone.low or ends[0]), max(ends[1], alone.high or ends[1])
         value = Estimate(alone.value, low, high, alone.n)
     return Instrument(value, alone, share, single, found)
 
 
 def half_width(found: Components, parts: dict[str, float], confidence: float) -> float:
-    """Half the width of the interval of a mean whose variance has these parts, by Student's t."""
-    return student_quantile((1 + confidence) / 2, found.freedom(parts)) * math.sqrt(sum(parts.values()))
+    """Half the width of the interval of a mean whose variance has these parts."""
+    variance = sum(found.widened(parts, confidence).values())
+    return student_quantile((1 + confidence) / 2, math.inf) * math.sqrt(variance)
 
 
 def _mean_by_cell(scores: Array, cells: NDArray[np.int64]) -> Array:
