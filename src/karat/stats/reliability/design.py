@@ -85,9 +85,7 @@ def best_design(
                     best = Design(more, prompt, judge, repeats, cost, error, before, wide, widths, asked_by, confidence)
     if best is None or best.half_width >= widths * (1 - CLOSE):
         least = question + float(each_call.min())
-        raise DataError(
-            f"nothing for {budget:g} makes the interval narrower: one more question costs {least:g} or more"
-        )
+        raise DataError(f"{budget:g} buys nothing that narrows the interval: one more question costs {least:g} or more")
     return best
 
 
