@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 import karat
@@ -9,6 +10,7 @@ from karat import Governor, Judge
 from karat.core.errors import ColumnError, DataError, SpecError
 from karat.models.testing.fake import FakeModel
 from karat.runs.judge.exam.certificates import cite, read_certificates, save_certificates
+from karat.stats.agreement.accuracy import mean
 from karat.text.normalise import normalise_squad
 
 FIRST = ("Ada", "Grace", "Alan", "Emmy", "Carl", "Sofia", "Paul", "Marie", "Niels", "Lise")
@@ -108,6 +110,17 @@ def test_a_leniency_of_some_share_is_within_its_interval(held):
     ]
     assert sum(inside) >= len(inside) - 1
     assert judge.false_blame.value == 0
+
+
+def test_intervals_hold_where_errors_of_a_question_go_together():
+    draw, inside, exams, questions = np.random.default_rng(3), 0, 400, 100
+    clusters = np.repeat(np.arange(questions), 6)
+    for _ in range(exams):
+        each = draw.beta(0.8, 3.2, questions)  # a fifth on the whole, with a correlation of 0.2
+        wrong = (draw.random((questions, 6)) < each[:, None]).astype(float)
+        found = mean(wrong.ravel()).estimate(clusters)
+        inside += found.low <= 0.2 <= found.high
+    assert 0.92 <= inside / exams <= 0.98
 
 
 def test_wrong_verdicts_of_the_worst_classes_can_be_read(held):

@@ -9,6 +9,8 @@ from hashlib import blake2b
 
 from karat.runs.judge.exam.answers.gold_types import GoldType, find_type
 
+_LONGEST = 25
+
 
 @dataclass(frozen=True)
 class Question:
@@ -30,6 +32,11 @@ class Question:
     def type(self) -> GoldType:
         """The type of the gold."""
         return find_type(self.gold, self.text)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the gold fits into a sentence: it has at most 25 words."""
+        return len(self.gold.split()) <= _LONGEST
 
     @property
     def key(self) -> str:

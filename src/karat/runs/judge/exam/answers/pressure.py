@@ -8,15 +8,13 @@ from random import Random
 from karat.runs.judge.exam.answers.answer import Drawn, MadeAnswer
 from karat.runs.judge.exam.answers.frames import read_frames
 
-_LONGEST = 25  # words of a gold that fits into a sentence
-
 
 def press(name: str, edit: str) -> Callable[[Drawn, Random], Iterator[MadeAnswer]]:
     """The function that puts a wrong answer into a sentence of this name."""
 
     def pressed(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
         for each in drawn.alike:
-            if len(each.gold.split()) <= _LONGEST:
+            if each.is_short:
                 text = read_frames().fill(name, rng, answer=each.gold.rstrip("."))
                 yield MadeAnswer(text, edit, (each.gold,))
 
@@ -26,7 +24,7 @@ def press(name: str, edit: str) -> Callable[[Drawn, Random], Iterator[MadeAnswer
 def length(drawn: Drawn, _: Random) -> Iterator[MadeAnswer]:
     """A wrong answer in about two hundred words that say nothing."""
     for each in drawn.alike:
-        if len(each.gold.split()) <= _LONGEST:
+        if each.is_short:
             words = " ".join(read_frames().sentences["length"])
             yield MadeAnswer(words.replace("{answer}", each.gold.rstrip(".")), "two hundred words", (each.gold,))
 

@@ -11,7 +11,6 @@ from karat.runs.judge.exam.answers.frames import read_frames
 from karat.runs.judge.exam.answers.gold_types import MONTHS, NUMBER_WORDS, PartialDate, list_items, read_date
 
 _WORDS_OF = {value: word for word, value in NUMBER_WORDS.items()}
-_LONGEST = 25  # words of a gold that fits into a sentence
 
 
 def gold(drawn: Drawn, _: Random) -> Iterator[MadeAnswer]:
@@ -28,7 +27,7 @@ def other_reference(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
 
 def sentence(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
     """The gold in a sentence."""
-    if len(drawn.gold.split()) <= _LONGEST:
+    if drawn.question.is_short:
         yield MadeAnswer(read_frames().fill("sentence", rng, answer=drawn.gold.rstrip(".")), "in a sentence")
 
 

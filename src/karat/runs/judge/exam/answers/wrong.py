@@ -21,7 +21,6 @@ from karat.runs.judge.exam.answers.gold_types import (
 from karat.runs.judge.exam.answers.guard import contains_words, why_right
 
 _LONGEST_ITEM = 4  # words of an item
-_LONGEST = 25  # words of a gold that fits into a sentence
 _RANGE = re.compile(r"\d\s*[-\u2013]\s*\d|\b(?:to|or|and|between|in|of|out)\b", re.IGNORECASE)
 _OPEN_LIST = re.compile(r"\b(?:such as|includ\w+|like|e\.g|etc|hundreds|other|others|various|many)\b", re.IGNORECASE)
 _DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -139,9 +138,7 @@ def negation(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
     opposite = YES_NO.get(drawn.gold.strip().rstrip(".!").lower())
     if opposite is not None:
         yield MadeAnswer(opposite.capitalize(), "opposite", (opposite,))
-    elif len(drawn.gold.split()) <= _LONGEST and not drawn.asks(
-        "not", "n't", "never", "except", "false", "isn't", "wasn't"
-    ):
+    elif drawn.question.is_short and not drawn.asks("not", "n't", "never", "except", "false", "isn't", "wasn't"):
         yield MadeAnswer(read_frames().fill("negation", rng, answer=drawn.gold.rstrip(".")), "negation")
 
 
@@ -168,7 +165,7 @@ def wrong_list(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
 def other_question(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
     """The right answer to another question, which it names."""
     for each in drawn.others:
-        if each.text is not None and len(each.gold.split()) <= _LONGEST:
+        if each.text is not None and each.is_short:
             text = read_frames().fill("other_question", rng, question=each.text, answer=each.gold.rstrip("."))
             yield MadeAnswer(text, "answer to another question", (each.gold,))
 
@@ -185,9 +182,9 @@ def off_the_point(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
 
 def hedge(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
     """Several answers side by side, the gold among them."""
-    short = dict.fromkeys(each.gold for each in drawn.alike if len(each.gold.split()) <= _LONGEST)
+    short = dict.fromkeys(each.gold for each in drawn.alike if each.is_short)
     others = list(islice((each for each in short if why_right(each, drawn.question.references) is None), 2))
-    if len(others) == 2 and len(drawn.gold.split()) <= _LONGEST and drawn.question.type != "yes/no":
+    if len(others) == 2 and drawn.question.is_short and drawn.question.type != "yes/no":
         names = dict(zip("abc", rng.sample([drawn.gold, *others], 3), strict=True))
         yield MadeAnswer(read_frames().fill("hedge", rng, **names), "one of three")
 
