@@ -25,6 +25,8 @@ import numpy as np
 import karat
 from karat.judges import use_governor
 from karat.models.testing.fake import FakeServer
+from karat.runs.judge.exam.exam import Marking, ask
+from karat.runs.judge.exam.paper import make_exam
 from karat.runs.judge.praise import accepts
 from karat.stats.agreement.accuracy import mean
 from karat.stats.intervals.wilson import wilson_interval
@@ -121,12 +123,14 @@ def rate(latency: float = 4.0, calls: int = 100) -> None:
     with FakeServer({"explanation": "…", "label": "incorrect"}, latency=latency) as server:
         judge = karat.Judge("correctness", model="fake")
         started = time.perf_counter()
+        paper = make_exam(rows, questions=626)
+        made = time.perf_counter() - started
         with use_governor(karat.Governor(concurrency=calls), base_url=server.url):
-            found = karat.exam(rows, judge, questions=626)
-        took = time.perf_counter() - started
+            found = ask(paper, [judge], Marking())
+        took = time.perf_counter() - started - made
     ideal = found.n / calls * latency
     asked = f"{found.n} answers, {calls} calls at a time of {latency} s"
-    print(f"{asked}: {took:.1f} s, ideal {ideal:.1f} s, {ideal / took:.1%}")
+    print(f"{asked}: made in {made:.1f} s, asked and marked in {took:.1f} s, ideal {ideal:.1f} s, {ideal / took:.1%}")
 
 
 def _percent(estimate: Estimate) -> str:
