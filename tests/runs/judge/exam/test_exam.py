@@ -206,3 +206,27 @@ def test_what_is_no_judge_of_answers_is_refused():
         karat.exam(rows(), "judge:faithfulness(model='x')")
     with pytest.raises(ColumnError, match="reads the question, and no column is known to be it"):
         karat.exam({"gold": ["a", "b"]}, "judge:correctness(model='x')")
+
+
+def test_several_judges_are_a_panel_beside_the_truth(material):
+    """Two that accept what is longer than ten characters, and one that compares with the gold."""
+
+    def make(name, rule):
+        def reply(messages):
+            return {"explanation": "because", "label": "correct" if rule(material(messages)) else "incorrect"}
+
+        return Judge("correctness", model=FakeModel(reply, name=name), governor=Governor())
+
+    def length(shown):
+        return len(shown["prediction"]) > 10
+
+    found = karat.exam(rows(), [make("a", length), make("b", length), make("c", commits), "f1"], questions=40)
+    assert len(found.panel.judges) == 3
+    errors = found.panel.errors
+    assert errors.best == 2
+    assert errors.errors[0] == errors.errors[1]
+    assert errors.together.value == errors.errors[0].value
+    assert errors.difference.high < 0
+    assert any(
+        "model='c') alone errs less than all together, for a third of the calls" in each for each in found.lines()
+    )

@@ -23,6 +23,7 @@ from karat.runs.judge.exam.questions import open_named
 from karat.runs.judge.exam.tables import ClassResult
 from karat.runs.judge.examine import examine
 from karat.runs.judge.praise import accepts
+from karat.runs.judge.reliability.panel import panel_beside_truth
 from karat.runs.labels.labels import Labels
 from karat.runs.match.systems import open_rows, open_system
 from karat.runs.scoring.arguments import NONE, Selection
@@ -130,6 +131,7 @@ def ask(paper: Paper, metrics: Sequence[Metric], marking: Marking, progress: Pro
         found.append(replace(judge, implied=_imply(judge, metric, paper, inference)))
     if human is not None:
         found = list(_beside_people(found, metrics, paper, inference, progress))
+    verdicts = {metric.spec: _accepted(run, metric.spec) for metric in metrics if metric.asks_model}
     wrong = (
         [each for judge in found for each in marked.list_wrong(judge, run, marking.errors)] if marking.errors else []
     )
@@ -141,6 +143,7 @@ def ask(paper: Paper, metrics: Sequence[Metric], marking: Marking, progress: Pro
         n=paper.table.num_rows,
         types=paper.types,
         judges=tuple(found),
+        panel=panel_beside_truth(verdicts, marked.truth, marked.clusters, inference),
         errors=tuple(wrong),
         mapping=paper.source.mapping,
         confidence=inference.confidence,

@@ -16,6 +16,8 @@ from karat.runs.judge.exam.answers.classes import SWAPPED, Group
 from karat.runs.judge.exam.answers.gold_types import GoldType
 from karat.runs.judge.exam.paper import Paper
 from karat.runs.judge.exam.tables import ClassResult, class_table
+from karat.runs.judge.reliability.panel import JudgePanel
+from karat.runs.judge.sentences import describe_panel
 from karat.runs.table.document import Document
 from karat.runs.table.markdown import escape_markdown, markdown_table
 from karat.runs.table.notebook import show_tables
@@ -165,8 +167,8 @@ class Exam(JsonObject):
     """An exam of judges and metrics: `n` answers of known truth to `questions` questions, drawn from `rows` rows.
 
     `without_gold`: rows that have none. `types`: the number of questions by type of gold. `judges`: what was found of
-    each. `errors`: wrong verdicts that were asked for. `mapping`: the column of each role. `paper` is the exam itself,
-    `table` its answers with their scores.
+    each. `panel`: of several judges together. `errors`: wrong verdicts that were asked for. `mapping`: the column of
+    each role. `paper` is the exam itself, `table` its answers with their scores.
     """
 
     name: str
@@ -176,6 +178,7 @@ class Exam(JsonObject):
     n: int
     types: Mapping[GoldType, int]
     judges: tuple[Examinee, ...]
+    panel: JudgePanel | None
     errors: tuple[WrongVerdict, ...]
     mapping: Mapping[str, str]
     confidence: float
@@ -201,7 +204,8 @@ class Exam(JsonObject):
     def lines(self) -> list[str]:
         """What was found, in words."""
         several = len(self.judges) > 1
-        return [f"{each.score}: {line}" if several else line for each in self.judges for line in each.sentences()]
+        lines = [f"{each.score}: {line}" if several else line for each in self.judges for line in each.sentences()]
+        return lines if self.panel is None else [*lines, *describe_panel(self.panel)]
 
     def save(self, path: str | Path, *, plus_minus: bool = False) -> None:
         """Write the figures to a file: `.md`, `.tex`, `.html`, `.json`, or a row for each class in `.csv`, `.parquet`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +57,20 @@ def find_panel(raters: Raters, inference: Inference) -> JudgePanel | None:
     if errors is None and instrument is None:
         return None
     return JudgePanel(tuple(each.name for each in judges), errors, instrument)
+
+
+def panel_beside_truth(
+    accepted: Mapping[str, Array], truth: Array, clusters: Array, inference: Inference
+) -> JudgePanel | None:
+    """Judges beside the truth of answers, by the name of each: 1 where it accepts one. None for fewer than two."""
+    if len(accepted) < 2:
+        return None
+    scores = np.stack(list(accepted.values()), axis=1)
+    try:
+        errors = examine_panel(scores, truth, clusters=clusters, inference=inference)
+    except DataError:  # fewer than two answers that all of them judged
+        return None
+    return JudgePanel(tuple(accepted), errors, None)
 
 
 def _find_errors(raters: Raters, scores: Array, bounds: Ends, inference: Inference) -> PanelErrors | None:
