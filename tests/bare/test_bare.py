@@ -22,7 +22,6 @@ ROWS = [
 OF_EXTRAS = {  # arguments that need an extra, and the extra
     "-m ter": "text",
     "-m token_similarity(model='a/model')": "onnx",
-    "-m judge:correctness --model any": "judge",
 }
 
 
@@ -87,6 +86,15 @@ def test_a_metric_of_an_extra_says_what_to_install(bare, folder, arguments):
     assert done.returncode != 0
     assert f"karat[{OF_EXTRAS[arguments]}]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_judge_needs_no_extra(bare, folder):
+    words = ["score", "rows.jsonl", "-m", "judge:correctness", "--model", "any", "--base-url", "http://127.0.0.1:9/v1"]
+    done = bare(*words, "--dry-run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    done = bare(*words, cwd=folder)
+    assert done.returncode == 1
+    assert "no connection" in done.stderr
 
 
 @pytest.mark.parametrize(

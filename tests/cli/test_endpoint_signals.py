@@ -49,7 +49,8 @@ def test_a_signal_while_an_endpoint_refuses_or_hangs(delivery, sent, presses, tm
         printed, told = process.communicate(timeout=20)
     finally:
         server.stop()
-    used, *rest = told.strip().splitlines()
+    slow = "Executing <"  # asyncio's remark on a busy machine, with -X dev
+    used, *rest = (line for line in told.strip().splitlines() if not line.startswith(slow))
     assert (process.returncode, printed) == (128 + sent, "")
     assert used.startswith("models: ")
     assert rest == [KEPT] + ["interrupted"] * (sent == signal.SIGINT)

@@ -143,7 +143,7 @@ def test_a_row_that_is_finished_in_another_window_is_not_labelled_twice():
     [
         ([], "which labels? --label-map"),
         (["--label-map", "good=1", "-m", "judge:refusal"], "which labels?"),
-        (["--label-map", "good"], "expected, such as 'good=1,bad=0'"),
+        (["--label-map", "good"], "expected each label once, with its score, as in 'good=1,bad=0'"),
         (["-m", "em"], "expected a judge that answers with a label"),
         (["--label-map", "<".join(map(str, range(11)))], "at most 10 labels, found 11"),
         (["--label-map", "good=1,bad=0"], "a terminal is expected"),

@@ -79,7 +79,7 @@ def test_files_and_runs_are_compared_with_slices(tmp_path, monkeypatch):
 
 def test_what_is_not_known_of_percentiles_is_refused():
     one, other = (karat.score(table(factor=factor), SPEC) for factor in (1, 2))
-    with pytest.raises(SpecError, match="percentiles are not computed from sums"):
+    with pytest.raises(SpecError, match="percentiles and curves, which are not computed from sums"):
         plan_rows(one, 0.1)
     assert plan_rows((one, other), 0.1)[KEPT].rows > 0
     clustered = karat.score({**table(), "person": list(range(40)) * 10}, SPEC, cluster="person").values[KEPT]

@@ -156,5 +156,5 @@ def test_a_row_is_won_by_the_system_with_the_better_score(curve, direction):
 
 
 def test_sums_and_other_finishes_are_refused():
-    with pytest.raises(SpecError, match="not computed from sums, nor are curves"):
+    with pytest.raises(SpecError, match="percentiles and curves, which are not computed from sums"):
         Units(2).observe(RocArea())

@@ -108,7 +108,7 @@ def test_what_keeps_a_metrics_statistics_is_restored_as_what_it_was(finish, clus
 def test_sums_have_no_percentile():
     units = Units(1)
     units.add(np.ones((3, 1)))
-    with pytest.raises(SpecError, match="percentiles are not computed from sums"):
+    with pytest.raises(SpecError, match="percentiles and curves, which are not computed from sums"):
         summarise(units, Scale(Percentile(0.5)))
     with pytest.raises(RowError, match="row 1: a finite statistic expected"):
         keep([1.0, np.inf])

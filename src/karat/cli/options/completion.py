@@ -28,14 +28,14 @@ class Offered(click.types.StringParamType):
         self, name: str, offer: Offer | None = None, path: str = "", *, rows: bool = False, missing: str | None = None
     ) -> None:
         self.name = name
-        self._missing = missing  # what to type where the text is required
+        self.missing = missing  # what to type where the text is required
         self.has_rows = rows  # whose columns other parameters name
         self._offer, self._path = offer, path  # "file", "dir" or ""
         self.is_path, self.is_name = bool(path), offer is not None
 
     def get_missing_message(self, *_: Any, **__: Any) -> str | None:
         """What to type, which stands after "Missing option"."""
-        return self._missing
+        return self.missing
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         """The names that begin so, after the paths, which the shell lists by itself."""

@@ -70,7 +70,8 @@ class Command(click.Command):
                 raise click.NoSuchOption(error.option_name, near, ctx=error.ctx) from error
             raise
         except click.MissingParameter as error:
-            if isinstance(error.param, click.Option) and not error.message:
+            says = getattr(error.param and error.param.type, "missing", None)  # what to type
+            if isinstance(error.param, click.Option) and not error.message and not says:
                 raise click.MissingParameter(error.param.help, error.ctx, error.param) from error
             raise
         except click.BadParameter as error:
