@@ -30,7 +30,7 @@ _LONG = 300  # characters of a text that are shown
 
 
 def _read_gates(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
-    found = []
+    gates = []
     for text in texts:
         name, _equals, number = text.rpartition("=")
         try:
@@ -39,8 +39,8 @@ def _read_gates(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -
             share = -1.0
         if not 0 <= share <= 1:
             raise click.UsageError(f"--fail-accepts {text!r}: expected a share from 0 to 1, or CLASS=SHARE")
-        found.append((name, share))
-    return tuple(found)
+        gates.append((name, share))
+    return tuple(gates)
 
 
 _OPTIONS = [
@@ -144,22 +144,22 @@ def hold_exam(
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", UserWarning)
         with ask_models(parsed, asking, same, run=None) as judges, progress_bar("examining", "answers") as progress:
-            found = ask(paper, judges, marking, progress)
+            result = ask(paper, judges, marking, progress)
     for warning in warned:
         click.echo(f"warning: {warning.message}", err=True)
     for output in options["outputs"]:
-        found.save(output)
+        result.save(output)
     if chosen.keep_certificate is not None:
         from karat.runs.judge.exam.certificates import save_certificates  # noqa: PLC0415
 
-        save_certificates(found, chosen.keep_certificate)
+        save_certificates(result, chosen.keep_certificate)
     if options["as_json"]:
-        click.echo(json.dumps(found.as_dict(), ensure_ascii=False))
+        click.echo(json.dumps(result.as_dict(), ensure_ascii=False))
     else:
-        _print_exam(found)
+        _print_exam(result)
     exit_if_capped()
-    fail(_failures(found, chosen.accepts), UNDER)
-    for each in found.judges:
+    fail(_failures(result, chosen.accepts), UNDER)
+    for each in result.judges:
         if not each.scored:
             raise click.ClickException(f"{each.score} has no score on any of {each.n} answers")
 
@@ -174,11 +174,11 @@ def _check_gate(name: str, paper: Paper) -> None:
         raise click.UsageError(f"--fail-accepts {name}=…: {problem}; there are: {', '.join(known)}")
 
 
-def _failures(found: Exam, gates: Sequence[tuple[str, float]]) -> Iterator[str]:
+def _failures(result: Exam, gates: Sequence[tuple[str, float]]) -> Iterator[str]:
     """A line for each share of accepted wrong answers that exceeds its gate, or is not known."""
     from karat.stats.value import spell  # noqa: PLC0415
 
-    for judge in found.judges:
+    for judge in result.judges:
         for name, most in gates:
             share = judge.classes[name].error if name else judge.false_praise
             what = f"{judge.score}: the share of wrong answers{f' ({name})' if name else ''} that it accepts"
@@ -211,23 +211,23 @@ def _print_paper(paper: Paper) -> None:
     screen.line("dropped: candidates that might have been right after all", "dim")
 
 
-def _print_exam(found: Exam) -> None:
+def _print_exam(result: Exam) -> None:
     from karat.cli.options.screen import open_screen  # noqa: PLC0415
     from karat.runs.compare.scored_rows import show_text  # noqa: PLC0415
     from karat.runs.judge.exam.certificates import describe_certificates  # noqa: PLC0415
 
     screen = open_screen()
-    for line in _describe_paper(found.paper):
+    for line in _describe_paper(result.paper):
         screen.line(line, "dim")
-    for judge, table in zip(found.judges, found.tables(), strict=True):
+    for judge, table in zip(result.judges, result.tables(), strict=True):
         screen.line(judge.score)
         for sentence in judge.sentences():
             screen.line(sentence)
         if judge.certificates:
             limit = next(iter(judge.certificates.values())).limit
-            screen.line(describe_certificates(judge.certificates, limit, judge.alpha or 0, found.questions))
+            screen.line(describe_certificates(judge.certificates, limit, judge.alpha or 0, result.questions))
         screen.table(table)
-    for each in found.errors:
+    for each in result.errors:
         truth = "right, refused" if each.truth else "wrong, accepted"
         screen.line(f"\n{truth} by {each.judge}: {each.answer_class}, {each.edit}")
         screen.line(f"  {show_text(each.question or '', _LONG)}")

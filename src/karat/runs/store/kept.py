@@ -82,7 +82,7 @@ def describe_unfinished(name: str) -> KeptRun:
 
 
 def _count_answers(replies: Path) -> tuple[int, int]:
-    """The rows that an experiment's task has answered so far, and those of them on which it failed."""
+    """The rows that an experiment's task has answered so far, and the rows on which it failed."""
     if not replies.is_file():
         return 0, 0
     from karat.models.reply_cache import ReplyCache  # noqa: PLC0415  (only where an experiment is in progress)

@@ -1,7 +1,7 @@
 """The share of answers that are right, from the share that a judge accepts and its two error rates.
 
-Unlike people's labels of the same answers (`estimate`), the error rates may come from other answers, such as those of
-an exam. Then they hold for these answers only as far as the judge errs on both alike.
+Unlike people's labels of the same answers (`estimate`), the error rates may come from other answers, such as an
+exam's. Then they hold for these answers only as far as the judge errs on both alike.
 
 Source: W. Rogan and B. Gladen, "Estimating prevalence from the results of a screening test", American Journal of
 Epidemiology 107 (1978).

@@ -58,7 +58,7 @@ def measure_instrument(
     Each combination of levels counts the same, however often it was asked. To the variance over rows, by cluster where
     there are `clusters`, it adds what the facets add, as wide as Student's t with their levels makes it; the interval
     is the one of a mean of rows with that variance. A facet whose variance is 0 leaves the interval over rows.
-    `weights`, shape (rows,), are those of the rows in the mean; the components do not know them.
+    `weights`, shape (rows,), are the rows' weights in the mean; the components do not know them.
 
     Raises `DataError` as `find_components`.
 

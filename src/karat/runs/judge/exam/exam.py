@@ -121,20 +121,18 @@ def ask(paper: Paper, metrics: Sequence[Metric], marking: Marking, progress: Pro
     if marking.output is not None:
         write(result.table.to_batches(), result.table.schema, marking.output)
     marked = _Marked.of(paper, run)
-    found = []
+    examinees = []
     for metric in metrics:
         judge = marked.examine(metric, _accepted(run, metric.spec), inference, marking.width)
         if marking.certify is not None:
             alpha = float(f"{1 - inference.confidence:.12g}")
             counts = {name: (e.wrong, e.scored) for name, e in judge.classes.items() if not e.truth and e.asked}
             judge = replace(judge, certificates=certify_each(counts, marking.certify, alpha), alpha=alpha)
-        found.append(replace(judge, implied=_imply(judge, metric, paper, inference)))
+        examinees.append(replace(judge, implied=_imply(judge, metric, paper, inference)))
     if human is not None:
-        found = list(_beside_people(found, metrics, paper, inference, progress))
+        examinees = list(_beside_people(examinees, metrics, paper, inference, progress))
     verdicts = {metric.spec: _accepted(run, metric.spec) for metric in metrics if metric.asks_model}
-    wrong = (
-        [each for judge in found for each in marked.list_wrong(judge, run, marking.errors)] if marking.errors else []
-    )
+    wrong = [each for judge in examinees for each in marked.list_wrong(judge, run, marking.errors)]
     return Exam(
         name=paper.source.name,
         questions=paper.questions,
@@ -142,7 +140,7 @@ def ask(paper: Paper, metrics: Sequence[Metric], marking: Marking, progress: Pro
         without_gold=paper.source.without_gold,
         n=paper.table.num_rows,
         types=paper.types,
-        judges=tuple(found),
+        judges=tuple(examinees),
         panel=panel_beside_truth(verdicts, marked.truth, marked.clusters, inference),
         errors=tuple(wrong),
         mapping=paper.source.mapping,
@@ -289,9 +287,9 @@ def _beside_people(
     """Each judge with what people's labels of the system's own answers say of the same errors."""
     asked, selection = int(any(metric.asks_model for metric in metrics)), paper.selection
     read = {name: getattr(selection, name) for name in ("human", "gold", "on", "where", "limit")}
-    found = examine(selection.data, metrics, **read, map=selection.map or None, ask=asked, progress=progress,
+    examination = examine(selection.data, metrics, **read, map=selection.map or None, ask=asked, progress=progress,
                     confidence=inference.confidence, seed=inference.seed)  # fmt: skip
-    for judge, examined in zip(judges, found.judges, strict=True):
+    for judge, examined in zip(judges, examination.judges, strict=True):
         people = examined.people
         beside = None if people is None else BesidePeople(people.labelled, people.false_praise, people.false_blame)
         yield replace(judge, people=beside)

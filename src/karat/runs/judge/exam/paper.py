@@ -33,7 +33,7 @@ COLUMNS = {"exam_id": pa.string(), "exam_question": pa.string(), "exam_class": p
 
 @dataclass(frozen=True)
 class Paper:
-    """An exam: a row for each answer in `table`, with the columns that a judge reads and those of `COLUMNS`.
+    """An exam: a row for each answer in `table`, with the columns that a judge reads, and `COLUMNS`.
 
     `questions` is how many were drawn from `source`. `asked` has the number of answers by class, `dropped` the number
     of candidates that might have been right, by class, and `types` the number of questions by type of gold. `selection`
@@ -77,9 +77,9 @@ def make_exam(rows: Any, *, questions: int = QUESTIONS, classes: Collection[str]
         raise SpecError(f"questions={questions!r}: a whole number from 1 is expected")
     chosen = choose_classes(classes)
     selection = rows if isinstance(rows, Selection) else Selection(rows)
-    found = read_gold(selection, max(questions, _POOL), seed)
-    drawn, asked, dropped = found.questions[:questions], Counter[str](), Counter[str]()
-    pool = _Pool(found.questions, seed)
+    source = read_gold(selection, max(questions, _POOL), seed)
+    drawn, asked, dropped = source.questions[:questions], Counter[str](), Counter[str]()
+    pool = _Pool(source.questions, seed)
     made_rows = []
     for question in drawn:
         candidates = pool.draw(question)
@@ -89,8 +89,8 @@ def make_exam(rows: Any, *, questions: int = QUESTIONS, classes: Collection[str]
                 asked[name] += 1
                 made_rows.append(_row(question, name, made, answer))
     types = Counter(each.type for each in drawn)
-    table = _tabulate(made_rows, found.mapping)
-    return Paper(table, found, len(drawn), {name: asked[name] for name in chosen},
+    table = _tabulate(made_rows, source.mapping)
+    return Paper(table, source, len(drawn), {name: asked[name] for name in chosen},
                  {name: dropped[name] for name in chosen}, dict(types.most_common()),
         selection)  # fmt: skip
 

@@ -135,13 +135,13 @@ class _Draw:
     kept: dict[int, Question] = field(default_factory=dict)
     heap: list[int] = field(default_factory=list)
 
-    def add(self, found: Question) -> None:
-        number = number_of(found.key, self.seed)
+    def add(self, question: Question) -> None:
+        number = number_of(question.key, self.seed)
         if (known := self.kept.get(number)) is not None:
-            several = tuple(dict.fromkeys((*known.references, *found.references)))
+            several = tuple(dict.fromkeys((*known.references, *question.references)))
             self.kept[number] = replace(known, references=several)
             return
-        self.kept[number] = found
+        self.kept[number] = question
         if len(self.heap) < self.most:
             heappush(self.heap, -number)
         else:
@@ -154,9 +154,9 @@ class _Draw:
 def _read(plan: Plan, drawn: _Draw) -> Iterator[Question]:
     first = 0
     for batch in plan.source.batches():
-        found = plan.role_columns(batch, np.arange(first, first + len(batch)))
+        by_role = plan.role_columns(batch, np.arange(first, first + len(batch)))
         first += len(batch)
-        columns = {role: column.to_pylist() for role, column in found.items() if role != "prediction"}
+        columns = {role: column.to_pylist() for role, column in by_role.items() if role != "prediction"}
         for at in range(len(batch)):
             drawn.rows += 1
             cell = columns["reference"][at]

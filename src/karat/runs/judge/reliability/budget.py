@@ -67,16 +67,16 @@ class Prices:
         >>> list(Prices(0.0, {"": 0.01, "large": 0.05}).of_judges(["correctness(model='large')", "style"]).values())
         [0.05, 0.01]
         """
-        found = dict.fromkeys(judges, self.calls.get(""))
+        by_judge = dict.fromkeys(judges, self.calls.get(""))
         for name in filter(None, self.calls):
             fitting = [judge for judge in judges if name == judge] or [judge for judge in judges if name in judge]
             if len(fitting) != 1:
                 there = f"there are {', '.join(judges)}{did_you_mean(name, judges)}"
                 raise SpecError(f"the price of {name!r}: the name of one judge is expected; {there}")
-            found[fitting[0]] = self.calls[name]
-        if lacking := [judge for judge, price in found.items() if price is None]:
+            by_judge[fitting[0]] = self.calls[name]
+        if lacking := [judge for judge, price in by_judge.items() if price is None]:
             raise SpecError(f"what does a verdict by {lacking[0]} cost? --price-call 0.002")
-        return {judge: price for judge, price in found.items() if price is not None}
+        return {judge: price for judge, price in by_judge.items() if price is not None}
 
 
 def plan_budget(path: str | Path, budget: float, prices: Prices, *, confidence: float = 0.95) -> dict[str, Design]:
@@ -89,10 +89,10 @@ def plan_budget(path: str | Path, budget: float, prices: Prices, *, confidence: 
     measured = _read(path)
     each = prices.of_judges(list(dict.fromkeys(judge for judges, _ in measured.values() for judge in judges)))
     plans, errors = dict[str, Design](), list[DataError]()
-    for name, (judges, found) in measured.items():
+    for name, (judges, components) in measured.items():
         calls = {judge: each[judge] for judge in judges}
         try:
-            plans[name] = best_design(found, budget, question=prices.question, calls=calls, confidence=confidence)
+            plans[name] = best_design(components, budget, question=prices.question, calls=calls, confidence=confidence)
         except DataError as error:
             errors.append(error)
     if not plans:
@@ -112,14 +112,14 @@ def _read(path: str | Path) -> dict[str, tuple[Sequence[str], Components]]:
     if not isinstance(content, dict) or not {"judges", "panel"} <= content.keys():
         raise DataError(expected)
     check_type(content, _Examination, f"{path} is not an examination as karat judge writes it")
-    found: dict[str, tuple[Sequence[str], Any]] = {
+    parts: dict[str, tuple[Sequence[str], Any]] = {
         each["score"]: ([each["score"]], each["instrument"]) for each in content["judges"]
     }
     if (panel := content["panel"]) is not None:
-        found[PANEL] = (panel["judges"], panel["instrument"])
+        parts[PANEL] = (panel["judges"], panel["instrument"])
     measured = {
         name: (judges, _components(instrument["components"]))
-        for name, (judges, instrument) in found.items()
+        for name, (judges, instrument) in parts.items()
         if instrument is not None
     }
     if not measured:

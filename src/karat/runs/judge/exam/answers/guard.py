@@ -47,8 +47,8 @@ def why_right(claim: str, references: Iterable[str], *, edited: bool = False) ->
     ('it contains a reference', None)
     """
     golds = list(references)
-    found = next((reason for each in golds if (reason := _why(claim, each, edited=edited))), None)
-    return "it is between two references" if found is None and _is_between(claim, golds) else found
+    doubt = next((reason for each in golds if (reason := _why(claim, each, edited=edited))), None)
+    return "it is between two references" if doubt is None and _is_between(claim, golds) else doubt
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -60,15 +60,15 @@ def words_of(text: str) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKD", text.replace("&", " and "))
     plain = "".join(each for each in plain if not unicodedata.combining(each))
     plain = re.sub(r"['\u2019]s\b", "", re.sub(r"[-\u2010-\u2015/]", " ", plain))
-    words, found = normalise_squad(plain).split(), list[str]()
+    words, spelled = normalise_squad(plain).split(), list[str]()
     for word in words:
         value = NUMBER_WORDS.get(word)
-        if value is not None and value < 10 and found and found[-1] in _TENS:
-            found[-1] = str(int(found[-1]) + value)
+        if value is not None and value < 10 and spelled and spelled[-1] in _TENS:
+            spelled[-1] = str(int(spelled[-1]) + value)
             continue
         long = len(word) > 3 and word.endswith("s") and not word.endswith("ss")
-        found.append(str(value) if value is not None else word[:-1] if long else word)
-    return tuple(found)
+        spelled.append(str(value) if value is not None else word[:-1] if long else word)
+    return tuple(spelled)
 
 
 def contains_words(text: str, part: str) -> bool:
@@ -168,7 +168,7 @@ def _near(one: Fraction, two: Fraction, *, edited: bool) -> bool:
 
 
 def _is_between(claim: str, references: Sequence[str]) -> bool:
-    """Whether the year of a date lies between those of several references, which do not agree on one."""
+    """Whether the year of a date lies between the years of several references, which do not agree on one."""
     ours = [date.year for date in _dates(claim) if date.year] if is_date(claim) else []
     theirs = [date.year for each in references if is_date(each) for date in _dates(each) if date.year]
     return any(min(theirs) <= year <= max(theirs) for year in ours) if len(set(theirs)) > 1 else False

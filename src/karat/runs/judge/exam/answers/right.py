@@ -33,11 +33,11 @@ def sentence(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
 
 def harmless_change(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
     """The gold with one change that leaves its meaning: format of a date or number, a unit, an alias, order, case."""
-    found = {name: text for name, edit in _CHANGES.items() if (text := edit(drawn, rng)) and text != drawn.gold}
-    telling = [name for name in found if name not in {"case", "full stop"}]
-    if found:
-        name = rng.choice(telling or list(found))
-        yield MadeAnswer(found[name], name)
+    changes = {name: text for name, edit in _CHANGES.items() if (text := edit(drawn, rng)) and text != drawn.gold}
+    telling = [name for name in changes if name not in {"case", "full stop"}]
+    if changes:
+        name = rng.choice(telling or list(changes))
+        yield MadeAnswer(changes[name], name)
 
 
 def _case(drawn: Drawn, _: Random) -> str | None:
@@ -89,15 +89,15 @@ def _number(drawn: Drawn, _: Random) -> str | None:
         return _WORDS_OF[int(text)]
     if re.search(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d.,])", text):
         return text.replace(",", "")
-    found = re.search(r"(?<![\d.,])\d{4,}(?![\d.,])", text)
-    return None if found is None else text.replace(found[0], f"{int(found[0]):,}")
+    match = re.search(r"(?<![\d.,])\d{4,}(?![\d.,])", text)
+    return None if match is None else text.replace(match[0], f"{int(match[0]):,}")
 
 
 def _unit(drawn: Drawn, _: Random) -> str | None:
     """A unit after a number, spelled out."""
-    found = re.fullmatch(r"(.*\d)\s?([a-z]+|%)\.?", drawn.gold)
+    match = re.fullmatch(r"(.*\d)\s?([a-z]+|%)\.?", drawn.gold)
     units = read_frames().units
-    return f"{found[1]} {units[found[2]]}" if found and found[2] in units and found[1] != "1" else None
+    return f"{match[1]} {units[match[2]]}" if match and match[2] in units and match[1] != "1" else None
 
 
 def _list(drawn: Drawn, _: Random) -> str | None:

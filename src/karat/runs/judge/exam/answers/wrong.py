@@ -46,12 +46,12 @@ def changed_number(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
             changed = " ".join([_WORDS_OF[each], *words[1:]])
             yield MadeAnswer(changed, "number", (changed,), edited=True)
         return
-    found = _DIGITS.search(drawn.gold)
-    if found is None:
+    match = _DIGITS.search(drawn.gold)
+    if match is None:
         return
     for _ in range(3):
-        other = _change_figure(found[0], rng)
-        changed = drawn.gold[: found.start()] + other + drawn.gold[found.end() :]
+        other = _change_figure(match[0], rng)
+        changed = drawn.gold[: match.start()] + other + drawn.gold[match.end() :]
         yield MadeAnswer(changed, "number", (changed,), edited=True)
 
 
@@ -81,27 +81,27 @@ def changed_date(drawn: Drawn, rng: Random) -> Iterator[MadeAnswer]:
 
 
 def _change_year(text: str, rng: Random) -> str | None:
-    found = _YEAR.search(text)
-    if found is None:
+    match = _YEAR.search(text)
+    if match is None:
         return None
     step = rng.choice([-1, 1]) * (
-        rng.choice([10, 20, 30]) if text[found.end() :].startswith("s") else rng.randint(2, 15)
+        rng.choice([10, 20, 30]) if text[match.end() :].startswith("s") else rng.randint(2, 15)
     )
-    return text[: found.start()] + str(min(int(found[0]) + step, 2024)) + text[found.end() :]
+    return text[: match.start()] + str(min(int(match[0]) + step, 2024)) + text[match.end() :]
 
 
 def _change_month(text: str, rng: Random) -> str | None:
-    found = next((month for month in MONTHS if month in text), None)
-    others = [month for month in MONTHS if month not in {found, "May"}]
-    return None if found is None else text.replace(found, rng.choice(others), 1)
+    month_name = next((month for month in MONTHS if month in text), None)
+    others = [month for month in MONTHS if month not in {month_name, "May"}]
+    return None if month_name is None else text.replace(month_name, rng.choice(others), 1)
 
 
 def _change_day(text: str, rng: Random) -> str | None:
     if not any(month in text for month in MONTHS):
         return None
-    found = re.search(r"(?<!\d)([1-9]|[12]\d|3[01])(?!\d|st|nd|rd|th)", text)
-    days = [day for day in range(1, 29) if found and day != int(found[0])]
-    return None if found is None else text[: found.start()] + str(rng.choice(days)) + text[found.end() :]
+    match = re.search(r"(?<!\d)([1-9]|[12]\d|3[01])(?!\d|st|nd|rd|th)", text)
+    days = [day for day in range(1, 29) if match and day != int(match[0])]
+    return None if match is None else text[: match.start()] + str(rng.choice(days)) + text[match.end() :]
 
 
 def changed_unit(drawn: Drawn, _: Random) -> Iterator[MadeAnswer]:
