@@ -15,8 +15,8 @@ import numpy as np
 
 from karat.core.metric.in_order import Percentile
 from karat.stats.aggregate import Scale
+from karat.stats.ordered.percentile_values import ScoreCounts
 from karat.stats.paired.compare import Pairing
-from karat.stats.percentiles.values import ScoreCounts
 
 SIZES, SHARES = (50, 200, 1_000), (0.5, 0.9, 0.95)
 random = np.random.default_rng(0)

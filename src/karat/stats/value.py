@@ -10,9 +10,9 @@ from karat.core.metric.definition import Finish
 from karat.core.metric.in_order import Kept, kept_by
 from karat.data.json.objects import JsonObject
 from karat.stats.aggregate import Accumulator, Scale
-from karat.stats.confidence.curve_rows import CurveRows
 from karat.stats.inference import Inference
-from karat.stats.percentiles.values import ScoreCounts
+from karat.stats.ordered.curve_rows import CurveRows
+from karat.stats.ordered.percentile_values import ScoreCounts
 from karat.stats.sums.units import Units
 
 _KEEPERS: dict[Kept, type[Accumulator]] = {each.keeps: each for each in (Units, ScoreCounts, CurveRows)}

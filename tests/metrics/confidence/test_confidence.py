@@ -14,7 +14,7 @@ from karat.core.errors import RowError, SpecError
 from karat.core.metric.spec import parse
 from karat.metrics.confidence.calibration import _bin_of
 from karat.runs.scoring.pipeline import score
-from karat.stats.confidence.curve_rows import DISTINCT
+from karat.stats.ordered.curve_rows import DISTINCT
 
 ALL = [
     "brier(exact_match)",

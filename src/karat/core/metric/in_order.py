@@ -38,7 +38,7 @@ class InOrder(ABC):
 class Percentile(InOrder):
     """A finish that stands for the score below which a `share` of the rows is.
 
-    The scores are kept by `karat.stats.percentiles.values`.
+    The scores are kept by `karat.stats.ordered.percentile_values`.
     """
 
     share: float
@@ -52,7 +52,7 @@ class Percentile(InOrder):
 class Curve(InOrder):
     """A finish for rows in the order of their confidence: their statistics are a confidence and a score, 0 to 1 each.
 
-    They are kept by `karat.stats.confidence.curve_rows`: the rows of each confidence, and the sum of their scores. The
+    They are kept by `karat.stats.ordered.curve_rows`: the rows of each confidence, and the sum of their scores. The
     score of a single row is the second statistic.
     """
 

@@ -15,14 +15,14 @@ from karat.core.errors import RowError
 from karat.core.metric.definition import Finish
 from karat.core.metric.in_order import kept_by
 from karat.stats.aggregate import LIMIT, Bounds, Scale
-from karat.stats.confidence.paired import move_curve
 from karat.stats.inference import Inference
 from karat.stats.intervals.student import student_quantile
 from karat.stats.intervals.wilson import unit_weight
+from karat.stats.ordered.curve_pairs import move_curve
+from karat.stats.ordered.percentile_pairs import exceed, move_percentile
 from karat.stats.paired.contributions import Contributions, reach_zero
 from karat.stats.paired.mcnemar import mcnemar_test, tango_interval
 from karat.stats.paired.pair_tests import PairTests
-from karat.stats.percentiles.paired import exceed, move_percentile
 from karat.stats.sums.blocks import blocks
 from karat.stats.sums.units import Units
 

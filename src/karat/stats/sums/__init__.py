@@ -2,5 +2,5 @@
 
 `exact` has the sums, `blocks` the hash by which many units fall into few groups; `kernel` compiles the inner loop of
 both. `units` decides what a unit is, and when units are put together; `tally` counts different numbers, in place of
-sums, for `karat.stats.percentiles` and `karat.stats.confidence`.
+sums, for `karat.stats.ordered`.
 """

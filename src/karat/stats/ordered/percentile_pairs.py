@@ -9,7 +9,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.metric.in_order import Percentile
 from karat.stats.intervals.student import student_quantile
-from karat.stats.percentiles.values import ScoreCounts, find_order
+from karat.stats.ordered.percentile_values import ScoreCounts, find_order
 
 _SURE = 0.95  # of the order statistics whose distance says how dense scores are
 

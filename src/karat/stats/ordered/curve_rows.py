@@ -10,9 +10,9 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import RowError
 from karat.stats.aggregate import Estimated, Scale
-from karat.stats.confidence.deviation import jackknife_variance
 from karat.stats.inference import Inference
 from karat.stats.intervals.wilson import effective_interval
+from karat.stats.ordered.deviation import jackknife_variance
 from karat.stats.sums.tally import Tally
 
 DISTINCT = 65_536  # confidences told apart; of more, each is rounded to a multiple of 1 / DISTINCT

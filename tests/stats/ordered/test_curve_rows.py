@@ -11,9 +11,9 @@ from karat.core.errors import RowError, SpecError
 from karat.metrics.confidence.curves import CoverageAccuracy, MassCalibration, RiskCoverageArea, RocArea
 from karat.stats.aggregate import Scale
 from karat.stats.agreement.auroc import auroc
-from karat.stats.confidence.curve_rows import DISTINCT, CurveRows
-from karat.stats.confidence.deviation import jackknife_variance
 from karat.stats.inference import Inference
+from karat.stats.ordered.curve_rows import DISTINCT, CurveRows
+from karat.stats.ordered.deviation import jackknife_variance
 from karat.stats.paired.compare import Pairing
 from karat.stats.sums.units import Units
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.metric.in_order import Curve
-from karat.stats.confidence.curve_rows import CurveRows
-from karat.stats.confidence.deviation import influence, steps
+from karat.stats.ordered.curve_rows import CurveRows
+from karat.stats.ordered.deviation import influence, steps
 
 
 def move_curve(statistics: Array, finish: Curve) -> tuple[float, Array]:

@@ -12,8 +12,8 @@ from karat.core.errors import RowError, SpecError
 from karat.core.metric.in_order import Percentile
 from karat.metrics.confidence.curves import RocArea
 from karat.stats.aggregate import Scale
-from karat.stats.confidence.curve_rows import CurveRows
-from karat.stats.percentiles.values import ScoreCounts, find_order
+from karat.stats.ordered.curve_rows import CurveRows
+from karat.stats.ordered.percentile_values import ScoreCounts, find_order
 from karat.stats.sums.units import Units
 from karat.stats.value import make_units, restore_units, summarise
 

@@ -1,0 +1,219 @@
+"""A confidence sequence: the interval of a mean that holds at all times at once, whenever one looks and stops."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import RowError, SpecError
+from karat.stats.inference import Inference
+from karat.stats.sequential.lower_bound import LowerBound, Observations
+from karat.stats.sequential.population import Population
+
+FINER = 0.3  # the ratio of the distances, in shares of the range, on which the wealth is laid
+DISTANCES = 5
+WISHED = 0.7  # the share of the wealth on half of the width that is wished
+GROWTH = 1.05  # of the units that are asked, until what the stakes follow from is computed anew
+
+
+class ConfidenceSequence:
+    """The mean score of all rows of a table, of which some are asked, with an interval that holds at all times.
+
+    The mean is over the rows that have a score; how many will have one is not known before all are asked. With a
+    probability of at least `inference.confidence` the mean of all rows lies in the interval after every unit: one may
+    look as often as one likes, stop at any time, and go on. Free metrics of the population narrow it as far as they
+    foretell the scores. `width` is the width that is wished, from end to end, at which the interval is at its best.
+
+    The result follows from the units and their order alone, not from the parts in which they are added.
+
+    Raises `SpecError` for a width that is not positive.
+
+    >>> scores = np.random.default_rng(0).permutation(np.repeat([0.0, 1.0], [300, 700]))
+    >>> sequence = ConfidenceSequence(Population(np.ones(1_000)))
+    >>> sequence.add(scores[:400], np.ones(400))
+    >>> round(sequence.low, 2), round(sequence.high, 2)
+    (0.64, 0.75)
+    >>> sequence.add(scores[400:], np.ones(600))
+    >>> sequence.low, sequence.value, sequence.high
+    (0.7, 0.7, 0.7)
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        inference: Inference = Inference(),  # noqa: B008  (it is frozen)
+        width: float | None = None,
+    ) -> None:
+        if width is not None and not width > 0:
+            raise SpecError(f"width={width!r}: expected a number above 0")
+        self.population = population
+        self.units = 0
+        self._totals, self._counts = np.zeros(len(population)), np.zeros(len(population))  # of scores above the lowest
+        self._sums = np.zeros(2)  # of totals and counts
+        self._distances = population.range * FINER ** np.arange(1, DISTANCES + 1)
+        shares = np.full(DISTANCES, 1 / DISTANCES)
+        if width is not None:
+            self._distances = np.append(self._distances, width / 2)
+            shares = np.append(shares * (1 - WISHED), WISHED)
+        alpha = (1 - inference.confidence) / 2
+        self._low, self._high = (LowerBound(population.range, shares, alpha) for _ in range(2))
+        self._next = 0
+        self._prepare()
+
+    @property
+    def asked(self) -> int:
+        """The rows of the units that were added."""
+        return int(self.population.rows_left[0] - self._rows_left)
+
+    @property
+    def rows(self) -> int:
+        """The rows of all units."""
+        return int(self.population.rows_left[0])
+
+    @property
+    def value(self) -> float:
+        """The estimate of the mean; NaN before any score is known."""
+        low, high = self._inside()
+        return self.population.bounds[0] + float(np.clip(self._estimate(), low, high))
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return self.population.bounds[0] + self._inside()[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return self.population.bounds[0] + self._inside()[1]
+
+    @property
+    def width(self) -> float:
+        """The width of the interval, from end to end."""
+        low, high = self._inside()
+        return high - low
+
+    def add(self, totals: Array, counts: Array) -> None:
+        """Add the next units: the sum of the scores of each, and how many of its rows have one, each of shape (units,).
+
+        Raises `RowError` for more units than are left, more scores than rows, and scores beyond the bounds.
+        """
+        totals, counts = np.asarray(totals, float), np.asarray(counts, float)
+        low, high = self.population.bounds
+        sizes = self.population.sizes[self.units : self.units + len(totals)]
+        if totals.shape != counts.shape or sizes.shape != totals.shape:
+            raise RowError(f"totals and counts of {len(self.population) - self.units} units or fewer expected")
+        slack = 1e-9 * self.population.range * counts
+        if (counts > sizes).any() or (totals < low * counts - slack).any() or (totals > high * counts + slack).any():
+            raise RowError(f"scores from {low:g} to {high:g} expected, at most one a row")
+        totals = np.clip(totals - low * counts, 0.0, self.population.range * counts)
+        while len(totals):
+            size = self._next - self.units
+            self._add(totals[:size], counts[:size])
+            totals, counts = totals[size:], counts[size:]
+            if self.units == self._next:
+                self._prepare()
+
+    def rows_to(self, width: float) -> int:
+        """About how many further rows the interval takes to be of this width; at most all that are left.
+
+        The width shrinks with the root of the rows, and faster as few are left.
+        """
+        if self.width <= width:
+            return 0
+        asked, rows = self.asked, self.rows
+        if asked == 0:
+            return rows
+        needed = (self.width / width) ** 2 / (1 / asked - 1 / rows + 1e-300)
+        return max(1, min(rows - asked, ceil(1 / (1 / needed + 1 / rows)) - asked))
+
+    @property
+    def _rows_left(self) -> float:
+        return float(self.population.rows_left[self.units])
+
+    def _inside(self) -> tuple[float, float]:
+        """The ends of the interval above the lowest score: what was not refuted, and what the rows left can reach."""
+        (total, count), left, most = self._sums, self._rows_left, self.population.range
+        rows = max(count + left, 1e-300)
+        certain = (total / rows, (total + most * left) / rows) if count + left else (0.0, most)
+        low = max(self._low.bound, certain[0])
+        return float(low), float(max(low, min(most - self._high.bound, certain[1])))
+
+    def _estimate(self) -> float:
+        """The mean above the lowest score, as far as it is known; NaN without scores."""
+        total, count = self._sums
+        if count == 0:
+            return float("nan")
+        if self.population.probabilities is not None:
+            return self._weighted_estimate()
+        if self.population.free is None or self.units == len(self.population):
+            return float(total / count)
+        excess = self.population.free[: self.units].sum(axis=0) - self.units * self.population.free.mean(axis=0)
+        return float((total - excess @ self._slopes) / count)
+
+    def _weighted_estimate(self) -> float:
+        total, count = self._sums
+        if self.units == len(self.population):
+            return float(total / count)
+        before = np.cumsum([self._totals[: self.units], self._counts[: self.units]], axis=1)
+        part = self.population.weights[: self.units], self.population.units_left[: self.units]
+        totals = part[0] * part[1] * self._totals[: self.units] + before[0] - self._totals[: self.units]
+        counts = part[0] * part[1] * self._counts[: self.units] + before[1] - self._counts[: self.units]
+        excess = (part[1][:, None] * self.population.drawn[: self.units]).sum(axis=0) @ self._slopes
+        return float((totals.sum() - excess) / counts.sum()) if counts.sum() else float("nan")
+
+    def _add(self, totals: Array, counts: Array) -> None:
+        """Add units that are asked while the stakes stay as they are."""
+        known, first, last = self.population, self.units, self.units + len(totals)
+        weights, left, most = (each[first:last] for each in (known.weights, known.units_left, known.largest))
+        self._totals[first:last], self._counts[first:last] = totals, counts
+        before = np.cumsum([np.append(self._sums[0], totals), np.append(self._sums[1], counts)], axis=1)
+        self._sums, before = before[:, -1], before[:, :-1] / left
+        foretold = known.drawn[first:last] @ self._slopes
+        least, greatest = (each[: len(totals)] for each in self._extremes[:, first - self._first :])
+        slope, loss_slope = weights * counts + before[1], most + before[1]
+        for bound, sums, part, worst in (
+            (self._low, totals, before[0], greatest),
+            (self._high, known.range * counts - totals, known.range * before[1] - before[0], -least),
+        ):
+            sign = 1.0 if bound is self._low else -1.0
+            level = weights * sums + part - sign * foretold
+            bound.add(Observations(level, slope, worst - part, loss_slope), self._stakes)
+        self.units = last
+
+    def _prepare(self) -> None:
+        """Compute what the next bets follow from: slopes, stakes, and where the hypotheses are."""
+        known, asked = self.population, self.units
+        self._first = asked
+        self._next = min(max(asked + 1, int(asked * GROWTH)), len(known))
+        self._slopes, variance = self._fit()
+        size = self._next - asked
+        self._extremes = known.extremes(self._slopes, asked, size)
+        if size == 0:
+            return
+        scored = (self._sums[1] + known.rows_left[0] / len(known)) / (asked + 1)  # rows with a score in a unit
+        distances = self._distances * scored * len(known) / known.units_left[asked]
+        self._stakes = distances / (variance + distances**2)
+        if asked and (estimate := self._estimate()) == estimate:
+            self._low.refine(estimate)
+            self._high.refine(known.range - estimate)
+
+    def _fit(self) -> tuple[Array, float]:
+        """How scores follow from the free metrics, and the variance of what is left, from the units so far."""
+        known, asked = self.population, self.units
+        prior = (known.range * known.largest[0] / 2) ** 2 if len(known) else 1.0
+        slopes = np.zeros(known.drawn.shape[1])
+        if not self._sums[1]:
+            return slopes, prior
+        mean = self._sums[0] / self._sums[1]
+        rest = known.weights[:asked] * (self._totals[:asked] - mean * self._counts[:asked])
+        drawn = known.drawn[:asked]
+        if slopes.size and asked > slopes.size + 2:
+            fitted, *_ = np.linalg.lstsq(drawn, rest, rcond=None)
+            left = rest - drawn @ fitted
+            explained, unexplained = float(rest @ rest - left @ left), float(left @ left)
+            noise = slopes.size * unexplained / (asked - slopes.size)
+            slopes = fitted * max(0.0, 1 - noise / explained) if explained > 0 else slopes
+            rest = rest - drawn @ slopes
+        return slopes, (prior + float(rest @ rest)) / (asked + 1)
