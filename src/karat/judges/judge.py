@@ -23,14 +23,15 @@ from karat.judges.inputs import KINDS, to_materials
 from karat.judges.outputs import detail_types, to_rows
 from karat.judges.panel import Panel, PanelMember, trace_vote
 from karat.judges.prompt import instructions, prompt_prefix
-from karat.judges.replies.forms import Fields, Statements
+from karat.judges.replies.forms import Fields, Statements, Verdict
 from karat.judges.replies.reader import ReplyMode
 from karat.judges.rubric import Rubric, check_rubric, field_names, load, read_inputs
 from karat.judges.settings import check_timeout, sent_with, settings_of
-from karat.judges.votes import NotJudged, Vote
+from karat.judges.votes import Agenda, NotJudged, Vote
 from karat.models.context import current_models
 from karat.models.governor.faults import ModelError
 from karat.models.governor.governor import Governor
+from karat.models.governor.task_group import TaskGroup
 from karat.models.request import ChatMessage, Model
 
 _SOURCE = "instructions given in Python"
@@ -127,7 +128,8 @@ class JudgeFunction:
 
     def __call__(self, *columns: pa.Array, **settings: Any) -> Rows:
         panel = self.panel(settings)
-        votes = self.judge_all([(panel, material) for material in to_materials(self.rubric.inputs, columns)])
+        asked = [(panel, material) for material in to_materials(self.rubric.inputs, columns)]
+        votes = self.judge_all(asked, current_context().agenda)
         return to_rows(votes, self.details(settings), member_names(settings), self.rubric.form.using(settings))
 
     def panel(self, settings: Mapping[str, Any], repetition: int = 0) -> Panel:
@@ -137,23 +139,30 @@ class JudgeFunction:
         rubric = replace(self.rubric, form=self.rubric.form.using(settings))
         return Panel(rubric, self.prompt_prefix, members, self.governor or models.governor, settings["replies"])
 
-    def judge_all(self, asked: Sequence[tuple[Panel, Mapping[str, Any]]]) -> list[Vote]:
-        """The vote of each panel on the material beside it, many at a time."""
+    def judge_all(self, asked: Sequence[tuple[Panel, Mapping[str, Any]]], agenda: Agenda | None = None) -> list[Vote]:
+        """The vote of each panel on the material beside it, many at a time; an agenda says in which order."""
         votes: list[Vote | None] = [None] * len(asked)
 
         async def judge(number: int) -> None:
             panel, material = asked[number]
-            votes[number] = await trace_vote(self.name, material, panel.judge(material))
+            votes[number] = vote = await trace_vote(self.name, material, panel.judge(material))
             advance(1)
+            if agenda is not None:
+                agenda.add(number, vote)
+                if agenda.ended:
+                    TaskGroup.current().end()
 
         reason = NotJudged()
         try:
-            (self.governor or current_models().governor).map(judge, range(len(asked)))
+            (self.governor or current_models().governor).map(judge, range(len(asked)) if agenda is None else agenda)
         except ModelError as error:
             if (errors := current_context().model_errors) is None:
                 raise
             errors.append(error)
             reason = NotJudged(error)
+        if agenda is not None and not reason:
+            reasons = map(agenda.why_left_out, range(len(votes)))
+            votes = [Vote(Verdict(None, reason=why)) if why else vote for why, vote in zip(reasons, votes, strict=True)]
         return [vote or Vote(error=reason) for vote in votes]
 
     def details(self, settings: Mapping[str, Any]) -> dict[str, pa.DataType]:

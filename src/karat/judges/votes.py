@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import fsum
-from typing import Any
+from typing import Any, Protocol
 
 from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label, Verdict
@@ -51,6 +51,27 @@ class Vote:
     @property
     def score(self) -> float | None:
         return None if self.verdict is None else self.verdict.score
+
+
+class Agenda(Protocol):
+    """Gives a judge the numbers of its rows, one whenever it can ask another, and hears each vote.
+
+    The numbers are of the rows that reach the judge, from 0. `ended`: no further call is to start, also for rows whose
+    numbers were taken.
+    """
+
+    @property
+    def ended(self) -> bool: ...
+
+    def __iter__(self) -> Iterator[int]: ...
+
+    def add(self, number: int, vote: Vote) -> None:
+        """Hear the vote on a row; rows end in any order."""
+        ...
+
+    def why_left_out(self, number: int) -> str:
+        """Why a row has no vote that counts, in the end; empty where its vote counts."""
+        ...
 
 
 def combine_orders(first: Vote, swapped: Vote, swap: Swap, form: Label) -> Vote:

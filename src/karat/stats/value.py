@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from karat.core.metric.definition import Finish
 from karat.core.metric.in_order import Kept, kept_by
-from karat.data.json.objects import JsonObject
+from karat.data.json.objects import JsonObject, Printed
 from karat.stats.aggregate import Accumulator, Scale
 from karat.stats.inference import Inference
 from karat.stats.ordered.curve_rows import CurveRows
@@ -24,7 +24,8 @@ class Value(JsonObject):
 
     `low` and `high` are the ends of the interval. Of `n` rows, `scored` have a score and `unscored` have none; `worst`
     and `best` are the value if every unscored row had the worst or the best possible score. None: no row was scored,
-    the finish is undefined, or there is no interval or no bound.
+    the finish is undefined, or there is no interval or no bound. `not_asked` further rows, which `n` does not count,
+    were left out at random, since a rule ended the asking: the value is about them too.
     """
 
     value: float | None
@@ -35,6 +36,9 @@ class Value(JsonObject):
     unscored: int
     worst: float | None
     best: float | None
+    not_asked: int = 0
+
+    printed: ClassVar = Printed(sparse=("not_asked",))
 
     @property
     def failed(self) -> int:
@@ -91,10 +95,11 @@ def summarise(
     scale: Scale,
     *,
     unscored: int = 0,
+    not_asked: int = 0,
     inference: Inference = Inference(),  # noqa: B008  (it is frozen)
     unit_weight: float | None = None,
 ) -> Value:
-    """The value of the units' rows, with its interval; `unscored` is the number of further rows without a score.
+    """The value of the units' rows, with its interval; `unscored` and `not_asked` are the numbers of further rows.
 
     `unit_weight` as in `interval`.
 
@@ -111,7 +116,7 @@ def summarise(
     worst, best = filled if unscored else (value, value)
     if scale.direction == "minimize":
         worst, best = best, worst
-    return Value(value, low, high, scored + unscored, scored, unscored, worst, best)
+    return Value(value, low, high, scored + unscored, scored, unscored, worst, best, not_asked)
 
 
 def make_units(finish: Finish | None, width: int, *, clustered: bool = False, seed: int = 0) -> Accumulator:

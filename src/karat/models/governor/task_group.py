@@ -18,6 +18,7 @@ class TaskGroup:
 
     def __init__(self) -> None:
         self._error: BaseException | None = None
+        self._ended = False
         self._calls, self._idle = 0, asyncio.Event()
         self._waiting: set[asyncio.Task[object] | None] = set()
 
@@ -29,9 +30,12 @@ class TaskGroup:
     def stop(self, error: BaseException) -> None:
         """Start no further calls, and let `run` raise `error`."""
         self._error = self._error or error
-        for task in self._waiting:
-            if task is not None:
-                task.cancel()
+        self._cancel_waiting()
+
+    def end(self) -> None:
+        """Start no further calls, and let the running ones end; `run` then returns the results that there are."""
+        self._ended = True
+        self._cancel_waiting()
 
     def drain(self) -> None:
         """Start no further calls, and let the running ones end."""
@@ -69,7 +73,10 @@ class TaskGroup:
         concurrency: int,
         progress: Callable[[int], None] | None = None,
     ) -> list[Out]:
-        """The results of `await work(item)` in the items' order, at most `concurrency` at a time."""
+        """The results of `await work(item)` in the items' order, at most `concurrency` at a time.
+
+        Items are taken when a worker is free for them.
+        """
         results: dict[int, Out] = {}
         queue = enumerate(items)
 
@@ -92,7 +99,7 @@ class TaskGroup:
             for worker in workers:
                 if worker.done() and not worker.cancelled() and (error := worker.exception()) is not None:
                     self.stop(error)
-            if isinstance(self._error, asyncio.CancelledError) and self._calls:
+            if self._calls and (self._ended or isinstance(self._error, asyncio.CancelledError)):
                 await self._idle.wait()  # so that replies that are paid for reach the cache
             if self._error is not None:
                 raise self._error
@@ -100,8 +107,13 @@ class TaskGroup:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-        return [results[place] for place in range(len(results))]
+        return [results[place] for place in sorted(results)]
+
+    def _cancel_waiting(self) -> None:
+        for task in self._waiting:
+            if task is not None:
+                task.cancel()
 
     def _raise_if_stopped(self) -> None:
-        if self._error is not None:
+        if self._error is not None or self._ended:
             raise asyncio.CancelledError

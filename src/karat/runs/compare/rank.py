@@ -12,7 +12,7 @@ from karat.runs.columns.lengths import find_caution, list_cautions
 from karat.runs.compare.ranked import Evidence, Ranked, order_systems
 from karat.runs.compare.run_values import RunValues
 from karat.runs.match.match import Matched, match
-from karat.runs.match.parts import count_statistics, list_slices, read_parts
+from karat.runs.match.parts import count_statistics, find_asked, list_slices, read_parts
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths, name_systems
 from karat.stats.inference import Inference
@@ -91,7 +91,11 @@ def _rank(matched: Matched, metric: SharedMetric, inference: Inference, by: str 
         sums[part.slice].add(part.statistics, part.numbers, part.clusters)
         if part.slice is None:
             scored.append(~np.logical_or.reduce(np.isnan(part.statistics), axis=(1, 2)))
-    values = _read_values(matched, metric, inference, np.concatenate(scored), by)
+    every = np.concatenate(scored)
+    if (asked := find_asked(matched, metric)) is not None:
+        every = asked.copy()
+        every[asked] = np.concatenate(scored)
+    values = _read_values(matched, metric, inference, every, by)
     for label, each in sums.items():
         yield Evidence(
             metric=metric.spec,

@@ -155,12 +155,14 @@ class RunValues:
         units = {
             label: make_units(scale.finish, width, clustered=clustered, seed=self.inference.seed) for label in parts
         }
-        counts, first = dict.fromkeys(parts, 0), 0
+        counts, not_asked, first = dict.fromkeys(parts, 0), dict.fromkeys(parts, 0), 0
+        left_out = run.left_out(run.manifest.metric(spec).spec)
         for statistics in run.read_statistics(spec):
             numbers = np.arange(first, first := first + len(statistics))
             scored: Array = ~np.logical_or.reduce(np.isnan(statistics), axis=1)
             for label, rows in parts.items():
                 here = numbers if rows is None else rows[slice(*np.searchsorted(rows, [numbers[0], first]))]
+                not_asked[label] += 0 if left_out is None else int(left_out[here].sum())
                 counts[label] += len(here)
                 here = here[scored[here - numbers[0]]]
                 if len(here):
@@ -169,7 +171,13 @@ class RunValues:
         if None in parts and parts[None] is None:
             counts[None] += run.unscored
         return {
-            label: summarise(each, scale, unscored=counts[label] - each.rows, inference=self.inference)
+            label: summarise(
+                each,
+                scale,
+                unscored=counts[label] - not_asked[label] - each.rows,
+                not_asked=not_asked[label],
+                inference=self.inference,
+            )
             for label, each in units.items()
         }
 
@@ -230,4 +238,4 @@ def value_of(run: Run, spec: str) -> Value:
 
 def stored_value(entry: Mapping[str, Any]) -> Value:
     """The value in an entry of `values.json`, of a metric or of one of its groups."""
-    return Value(**{each.name: entry[each.name] for each in fields(Value)})
+    return Value(**{each.name: entry[each.name] for each in fields(Value) if each.name in entry})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,11 @@ class MatchedPart:
     numbers: Array
     clusters: Array | None
 
+    def select(self, chosen: Array) -> MatchedPart:
+        """Some of these rows; `chosen` has shape (rows,), bool."""
+        clusters = None if self.clusters is None else self.clusters[chosen]
+        return replace(self, statistics=self.statistics[chosen], numbers=self.numbers[chosen], clusters=clusters)
+
 
 def list_slices(matched: Matched) -> list[str | None]:
     """None for all rows, then the labels of the slices, sorted."""
@@ -40,14 +45,25 @@ def count_statistics(matched: Matched, metric: SharedMetric) -> int:
 
 
 def read_parts(matched: Matched, metric: SharedMetric) -> Iterator[MatchedPart]:
-    """The statistics of all systems, in the order of the matched rows."""
+    """The statistics of all systems, in the order of the matched rows, without those that a rule left out of one."""
     rows, width, first = matched.rows, count_statistics(matched, metric), 0
     keys = None if matched.clusters is None else matched.clusters.keys
-    streams = [run.read_statistics(scored.spec) for run, scored in zip(matched.runs, metric.by_run, strict=True)]
-    for pieces in rows.read(streams):
+    pairs = list(zip(matched.runs, metric.by_run, strict=True))
+    asked = find_asked(matched, metric)
+    for pieces in rows.read([run.read_statistics(scored.spec) for run, scored in pairs]):
         statistics = np.stack([widen(piece, width) for piece in pieces], axis=1)
         here = slice(first, first := first + len(statistics))
         numbers, clusters = rows.numbers[here], None if keys is None else keys[here]
         parts: list[tuple[str | None, Any]] = [(None, slice(None))]
         for label, at in [*parts, *(matched.slices.split(here) if matched.slices else ())]:
-            yield MatchedPart(label, statistics[at], numbers[at], None if clusters is None else clusters[at])
+            part = MatchedPart(label, statistics[at], numbers[at], None if clusters is None else clusters[at])
+            yield part if asked is None else part.select(asked[here][at])
+
+
+def find_asked(matched: Matched, metric: SharedMetric) -> Array | None:
+    """Which matched rows no rule left out in any system, shape (rows,), bool; None where no rule did."""
+    asked: Array | None = None
+    for at, (run, scored) in enumerate(zip(matched.runs, metric.by_run, strict=True)):
+        if (left_out := run.left_out(scored.spec)) is not None:
+            asked = (True if asked is None else asked) & ~left_out[matched.rows.order(at)]
+    return asked

@@ -16,11 +16,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
 from karat.core.columns.numbers import read_numbers
 from karat.core.errors import ColumnError, DataError, did_you_mean
-from karat.core.metric.rows import ROUNDING, stack_statistics
+from karat.core.metric.rows import LEFT_OUT, ROUNDING, stack_statistics
 from karat.data.formats.columnar import read_columns
 from karat.data.formats.union import unite_sources
 from karat.data.formats.validate import validate_source
@@ -217,6 +218,17 @@ class Run:
             expected = f"expected counts of {self.starts[-1]} rows, found {rows}"
             raise DataError(f"{join_path(self.path, STATISTICS)}: {expected}")
         return files
+
+    def left_out(self, spec: str) -> Array | None:
+        """Which rows a rule left out when it ended the asking, shape (n,), bool; None where it left out none."""
+        known = next((each for each in self.values.get("metrics", ()) if each["spec"] == spec), None)
+        name = find_reason_column(self.schema.names, {metric.column for metric in self.manifest.metrics})
+        if name is None or (known is not None and not known.get("not_asked")):
+            return None
+        reasons = self.column(name)
+        whole, part = pc.starts_with(reasons, LEFT_OUT), pc.match_substring(reasons, f"{spec}: {LEFT_OUT}")
+        found: Array = np.asarray(pc.fill_null(pc.or_(whole, part), False)) & np.isnan(self.scores(spec))
+        return found if found.any() else None
 
     def reasons(self) -> list[str | None] | None:
         """For each row why it is unscored; None where the rows have no such column."""

@@ -20,7 +20,7 @@ class StoredGroup(Value):
 
     corrected: Corrected | None = None
 
-    printed: ClassVar = Printed(sparse=("corrected",))
+    printed: ClassVar = Printed(sparse=("not_asked", "corrected"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class StoredMetric(StoredGroup):
     groups: Mapping[str, StoredGroup] = field(default_factory=dict)
     caution: str = ""
 
-    printed: ClassVar = Printed(("spec", "signature"), sparse=("corrected", "counts", "groups", "caution"))
+    printed: ClassVar = Printed(("spec", "signature"), sparse=("not_asked", "corrected", "counts", "groups", "caution"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from karat.core.columns.arrow import lists_text
 from karat.core.columns.kinds import Array
 from karat.core.metric.in_order import kept_by
 from karat.core.metric.metric import Metric
-from karat.core.metric.rows import Rows
+from karat.core.metric.rows import LEFT_OUT, Rows
 from karat.stats.aggregate import Accumulator, Scale
 from karat.stats.inference import Inference
 from karat.stats.value import Value, make_units, restore_units, summarise
@@ -31,6 +31,7 @@ class Total:
 
     There are units by row, or by the clusters of a named column; and by the clusters of each column that may have them.
     Beside these, units of very many rows are None for a mean within bounds: it needs the sums of all rows alone.
+    `not_asked` counts the rows that a rule left out, which `n` does not.
     """
 
     metric: Metric
@@ -38,6 +39,7 @@ class Total:
     clustered: Sequence[bool] = (False,)
     units: list[Accumulator | None] = field(default_factory=list)
     n: int = 0
+    not_asked: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     _new: list[tuple[Array, Sequence[Array]]] = field(default_factory=list)  # statistics and keys, not in units yet
     _new_rows: int = 0
@@ -46,7 +48,11 @@ class Total:
         """Add a batch; `keys`, each of shape (rows,), come from `ClusterFinder`."""
         scored = rows.scored
         if rows.reasons is not None:
-            self.reasons.update(rows.reasons[~scored].tolist())
+            found = Counter[str](rows.reasons[~scored].tolist())
+            left_out = [reason for reason in found if reason.startswith(LEFT_OUT)]
+            not_asked = sum(map(found.pop, left_out))
+            self.n, self.not_asked = self.n - not_asked, self.not_asked + not_asked
+            self.reasons.update(found)
         self.n += len(scored)
         if not scored.any():
             return
@@ -78,6 +84,7 @@ class Total:
         """What `restore` needs, as JSON values; arrays are appended to `stored`."""
         self._add_new()
         about: dict[str, Any] = {"n": self.n, "reasons": self.reasons, "units": []}
+        about |= {"not_asked": self.not_asked} if self.not_asked else {}
         for units in self.units:
             state, arrays = (None, []) if units is None else units.state()
             about["units"].append(state)
@@ -87,7 +94,8 @@ class Total:
     def restore(self, about: Mapping[str, Any], stored: Iterator[bytes]) -> Total:
         """The total of the same metric whose `state` this is."""
         units = [None if each is None else restore_units(each, stored) for each in about["units"]]
-        return replace(self.empty(), units=units, n=about["n"], reasons=Counter(about["reasons"]))
+        known = {"n": about["n"], "not_asked": about.get("not_asked", 0), "reasons": Counter(about["reasons"])}
+        return replace(self.empty(), units=units, **known)
 
     def empty(self) -> Total:
         """A total of the same metric, of no rows."""
@@ -98,6 +106,7 @@ class Total:
         self._add_new()
         other._add_new()
         self.n += other.n
+        self.not_asked += other.not_asked
         self.reasons.update(other.reasons)
         for at, (ours, theirs) in enumerate(zip(self.units, other.units, strict=False)):  # of the same kinds
             if ours is None or theirs is None:
@@ -124,7 +133,8 @@ class Total:
         elif place >= len(kept):
             units = units.view(clustered=True)  # without keys, and so without an interval
         scale = Scale(self.metric.finish, (definition.low, definition.high), definition.direction)
-        return summarise(units, scale, unscored=self.n - units.rows, inference=self.inference)
+        missing = {"unscored": self.n - units.rows, "not_asked": self.not_asked}
+        return summarise(units, scale, **missing, inference=self.inference)
 
 
 @dataclass
