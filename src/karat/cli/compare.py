@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from karat.cli.options.completion import COLUMN, ROWS
-from karat.cli.options.gates import WORSE, fail
+from karat.cli.options.gates import WORSE, fail, margin_option
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.ranking import RankOptions, rank, rank_options
@@ -31,6 +31,7 @@ from karat.cli.options.tables import TableFiles, table_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--common", is_flag=True, help="Compare the rows that all systems have; say how many were left out.")
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
+@margin_option
 @click.option(
     "--fail-if-worse", is_flag=True,
     help=f"Exit with {WORSE} if a system is worse than A in any metric or slice, corrected for all tests (Holm). With "
@@ -61,6 +62,7 @@ def compare(
     \b
     karat compare before after
     karat compare before after -m f1 --by topic --flipped 5
+    karat compare large small --margin 0.02
     karat compare before.parquet after.parquet --on question --fail-if-worse
     karat compare before after -o table.tex --percent
     karat compare runs/* --rank -m f1
@@ -70,7 +72,8 @@ def compare(
     if len(systems) < 2 and ranking.verdicts is None:
         raise click.UsageError("expected at least two systems: karat compare A B")
     if ranking:
-        others = {"--human": people.human, "--fail-if-worse": fail_if_worse, "--flipped": flipped}
+        others = {"--human": people.human, "--fail-if-worse": fail_if_worse, "--flipped": flipped,
+                  "--margin": options.pop("margin")}  # fmt: skip
         if flags := [name for name, value in others.items() if value]:
             raise click.UsageError(f"{flags[0]} compares each system with A: leave --rank away")
         rank(systems, ranking, table, people.label_map, as_json=as_json, **options)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from karat.stats.corrected.fit import LEAST, p_value
 from karat.stats.corrected.interval import Spread
+from karat.stats.intervals.inversion import LEAST, p_value
 
 
 def spread_of(values, shares, *, silent=0):

@@ -10,7 +10,7 @@ import numpy as np
 from karat.cli.options.item_table import print_items
 from karat.cli.options.printed import CountedRows
 from karat.cli.options.screen import Screen
-from karat.runs.compare.row_query import select_rows
+from karat.runs.match.row_query import select_rows
 from karat.runs.store.run import Run
 from karat.runs.table.table import Table
 from karat.stats.value import spell

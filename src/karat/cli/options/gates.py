@@ -87,6 +87,26 @@ def read_gate(text: str) -> Gate:
     raise click.UsageError(f"--fail-under {text!r}: expected a number or SPEC=NUMBER; in full, {_FORM}")
 
 
+def read_margins(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, float] | None:
+    """The margin of each metric, by spec; the empty spec is all metrics."""
+    margins = dict[str, float]()
+    for text in texts:
+        spec, _, number = text.rpartition("=")
+        try:
+            margins[spec] = float(number)
+        except ValueError:
+            expected = "expected a number or SPEC=NUMBER, such as 0.02"
+            raise click.BadParameter(f"{expected}, found {text!r}", context, parameter) from None
+    return margins or None
+
+
+margin_option = click.option(
+    "--margin", multiple=True, metavar="[SPEC=]D", callback=read_margins,
+    help="Also test whether a system is no worse than A by D or more, in the metric's unit (0.02 is 2 points), and "
+    "whether both are equivalent within D: two one-sided tests. Repeat it for a metric of its own.",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Gates:
     """All gates of a command: `floors`, and the largest share of rows that may be `unscored`."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LABELS = "labels"  # of several answers to a question; all others of a list are items, such as fields
 REASONS = 8  # why rows are unscored, the most frequent first; a judge's errors may all differ
-_TINTS: Mapping[ComparisonVerdict, Tint] = {"better": "green", "worse": "red", "unclear": ""}
+_TINTS: Mapping[ComparisonVerdict, Tint] = {"better": "green", "worse": "red"}
 _UNMATCHED = ("missing", "unknown")
 _QUERIES = ("queries without results", "queries without judgements")
 _NOTES = {"comments": "comment lines", "duplicates": "documents that a query has twice"}
@@ -69,9 +69,9 @@ def print_comparison(compared: Compared, by: str | None) -> None:
         screen.line(note, "dim")
     screen.table(compared.table(), by)
     for finding in compared.findings:
-        screen.line(f"{finding.heading}: {finding.sentence}", _TINTS[finding.verdict])
+        screen.line(f"{finding.heading}: {finding.sentence}", _TINTS.get(finding.verdict, ""))
         if finding.corrected_sentence is not None:
-            tint = _TINTS[finding.verdict_by_people or "unclear"]
+            tint = _TINTS.get(finding.verdict_by_people or "unclear", "")
             screen.line(f"{finding.heading}: {finding.corrected_sentence}", tint)
     if compared.flipped:
         from karat.cli.options.marked_rows import print_flips  # noqa: PLC0415  (only where rows are shown)

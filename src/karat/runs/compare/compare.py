@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
+from karat.core.metric.spec import match_spec
 from karat.runs.columns.lengths import Lengths, find_caution
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import Finding, apply_holm
@@ -20,9 +21,13 @@ from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths, name_systems
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import Pairing
+from karat.stats.paired.margin import check_margin
 
 if TYPE_CHECKING:
     from karat.runs.compare.people import People
+
+Margin: TypeAlias = float | Mapping[str, float] | None
+EVERY = ""  # the spec that stands for all metrics
 
 
 def compare(
@@ -36,6 +41,7 @@ def compare(
     allow_different: bool = False,
     human: Any = None,
     label_map: Mapping[str, float] | str | None = None,
+    margin: Margin = None,
     confidence: float = 0.95,
     seed: int = 0,
     **named: System,
@@ -53,13 +59,15 @@ def compare(
     compare even what was scored differently, and say in `notes` what differs. `human`: labels by people of each
     system's answers, which correct the differences: a column of the rows, a table with a column `system`, or a table
     for each system, by its name; ids are in the column by which rows are matched. `label_map`: the score of each label,
-    by default from a judge's own choices. `confidence`: of the intervals; 1 - `confidence` is the level of the tests,
+    by default from a judge's own choices. `margin`: also test whether a system is no worse than the first by this much,
+    in the metric's unit, and whether the two are equivalent within it: a number for all metrics, or one for each of
+    some, by its spec. `confidence`: of the intervals; 1 - `confidence` is the level of the tests,
     which are corrected for their number by Holm's method. `seed` decides which rows form a group where there are very
     many.
 
     Raises `JoinError` where the systems do not have the same rows, unless `common`; `DataError` where they were scored
     differently or against different gold, or answered other questions, unless `allow_different`; `SpecError` for a
-    metric that one of them does not have.
+    metric that one of them does not have, and for a margin that is not above 0 or is as wide as a metric's range.
 
     >>> import karat
     >>> rows = {"id": range(9), "question": ["?"] * 9, "gold": ["yes"] * 9}
@@ -77,19 +85,28 @@ def compare(
     people = Labels.of(human, label_map)
     how = How(by=by, cluster=cluster, human=people, common=common, allow_different=allow_different)
     matched = match(name_systems(systems, named, compare), metrics, on, **how)
-    return compare_matched(matched, inference, people, flipped)
+    return compare_matched(matched, inference, people, flipped, margin)
 
 
-def compare_matched(matched: Matched, inference: Inference, people: Labels | None = None, flipped: int = 0) -> Compared:
+def compare_matched(
+    matched: Matched,
+    inference: Inference,
+    people: Labels | None = None,
+    flipped: int = 0,
+    margin: Margin = None,
+) -> Compared:
     """Compare systems whose rows are matched, with `people`'s labels of them, as `compare` does."""
     runs, shared, rows = matched.runs, matched.metrics, matched.rows
+    margins = _find_margins(margin, shared, inference)
     labels = None
     if people is not None:
         from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
 
         labels = read_people(matched, people)
     paired = _PairedRows(matched, labels)
-    findings = apply_holm([finding for metric in shared for finding in paired.compare(metric, inference)])
+    findings = apply_holm(
+        [each for metric in shared for each in paired.compare(metric, inference, margins.get(metric.spec))]
+    )
     return Compared(
         systems=tuple(run.name for run in runs),
         n=len(rows),
@@ -109,6 +126,30 @@ def compare_matched(matched: Matched, inference: Inference, people: Labels | Non
     )
 
 
+def _find_margins(margin: Margin, shared: Sequence[SharedMetric], inference: Inference) -> Mapping[str, float]:
+    """The margin of each metric that has one, by spec."""
+    if margin is None:
+        return {}
+    specs = [each.spec for each in shared]
+    chosen = margin if isinstance(margin, Mapping) else {EVERY: margin}
+    margins = dict.fromkeys(specs, chosen[EVERY]) if EVERY in chosen else {}
+    margins |= {match_spec(spec, specs): each for spec, each in chosen.items() if spec != EVERY}
+    for each in shared:
+        if each.spec in margins:
+            check_margin(margins[each.spec], round(1 - inference.confidence, 12), each.scale.bounds, each.spec)
+    return margins
+
+
+def spell_margins(margin: Margin) -> list[str]:
+    """The margins as a command has them.
+
+    >>> spell_margins({"": 0.02, "f1": 0.05}), spell_margins(0.1)
+    (['0.02', 'f1=0.05'], ['0.1'])
+    """
+    margins = margin if isinstance(margin, Mapping) else {} if margin is None else {EVERY: margin}
+    return [f"{spec}={each:g}" if spec else f"{each:g}" for spec, each in margins.items()]
+
+
 @dataclass(frozen=True)
 class _PairedRows:
     """Systems and their matched rows; `people` corrects differences by people's labels, where there are any."""
@@ -121,7 +162,7 @@ class _PairedRows:
         """How long each system's answers are beside their gold."""
         return {run.name: find_lengths(run) for run in self.matched.runs}
 
-    def compare(self, metric: SharedMetric, inference: Inference) -> Iterator[Finding]:
+    def compare(self, metric: SharedMetric, inference: Inference, margin: float | None) -> Iterator[Finding]:
         """Compare each system with the first, over all rows and over each slice."""
         first, *others = self.matched.names
         pairings = self._pair(metric, inference)
@@ -129,12 +170,12 @@ class _PairedRows:
             scores = self._read_scores(metric, at) if self.people else None
             caution = find_caution(metric.spec, {each: self.lengths[each] for each in (name, first)})
             for label in list_slices(self.matched):
-                comparison = pairings[at, label].compare()
+                comparison = pairings[at, label].compare(margin)
                 finding = Finding(metric.spec, first, name, label, comparison, metric.scale.bounds, caution=caution)
                 if self.people and scores:
                     part, keys = self._find_rows(label), self._clusters
                     own = None if keys is None else keys[part]
-                    corrected = self.people.correct(metric.by_run[0], at, scores, part, own, inference)
+                    corrected = self.people.correct(metric.by_run[0], at, scores, (part, own), inference, margin)
                     reversals = () if label is not None else self.people.reversals(metric.by_run[0], at, scores, keys)
                     finding = replace(finding, corrected=corrected, reversals=reversals)
                 yield finding

@@ -10,18 +10,21 @@ from typing import Any, ClassVar
 
 from karat.core.metric.spec import match_spec
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.compare.finding import Finding, spell_difference, spell_ends
+from karat.runs.compare.finding import Finding
+from karat.runs.compare.finding_rows import spell_difference, table_rows
 from karat.runs.compare.flips import Flip
 from karat.runs.table.document import Document, check_document, make_frame
 from karat.runs.table.figure import draw
 from karat.runs.table.markdown import escape_markdown, fit, fold, markdown_table
 from karat.runs.table.notebook import show_tables
 from karat.runs.table.paper import Figure, paper_columns, paper_rows
-from karat.runs.table.table import Cell, Column, Row, Table, spell_p, spell_value
-from karat.runs.table.value_table import corrected_columns, corrected_label
+from karat.runs.table.table import WORDS, Cell, Column, Table, spell_value
+from karat.runs.table.value_table import corrected_columns
+from karat.stats.paired.comparison import ComparisonVerdict
 from karat.stats.value import spell
 
 _LONG = 300  # characters of a text in a comment
+SHOWN: tuple[ComparisonVerdict, ...] = ("worse", "better", "equivalent", "no worse")  # the verdicts that say something
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -114,12 +117,15 @@ class Compared(JsonObject):
             Column("won/lost/tied"),
             Column("test", detail=True),
             Column("effect", detail=True),
+            *([Column("margin", self._margin_interval)] if self._margin_interval else []),
         )
-        rows = (row for each in findings for row in table_rows(each, several=several, percent=percent, apart=apart))
+        shown = {"several": several, "percent": percent, "apart": apart, "margin": bool(self._margin_interval)}
+        rows = (row for each in findings for row in table_rows(each, **shown))
         notes = (
             f"{self.n} rows, compared row by row{'; values from 0 to 1 in per cent' if percent else ''}.",
             f"Bold: better, p ≤ {level} after Holm's correction for {self.family} tests.",
             "†: no difference could be shown.",
+            *self._margin_notes,
         )
         factor = findings[0].scale if scaled else 1.0
         return Table(columns, tuple(rows), self._title, notes, difference=True, factor=factor)
@@ -136,7 +142,7 @@ class Compared(JsonObject):
             if each.system == self.systems[1]:
                 baseline = Cell(spell_value(each.comparison.a, factor))
                 figures.append(Figure(first, each.metric, each.slice, (baseline, Cell(""))))
-            mark = {"better": "+", "worse": "−", "unclear": ""}[each.verdict]
+            mark = {"better": "+", "worse": "−", "equivalent": "=", "no worse": "≥"}.get(each.verdict, "")
             value = Cell(spell_value(each.comparison.b, factor), strong=each.verdict == "better", mark=mark)
             cells = value, spell_difference(each, percent=percent)
             figures.append(Figure(each.system, each.metric, each.slice, cells))
@@ -145,6 +151,7 @@ class Compared(JsonObject):
             f"{self.n} rows, compared row by row{'; values from 0 to 1 in per cent' if percent else ''}.",
             f"+ and bold: better than {first}, −: worse; p ≤ {level} after Holm's correction for {self.family} tests.",
             "†: no difference could be shown.",
+            *(f"≥, =: {note}" for note in self._margin_notes),
         )
         return Table(paper_columns(columns), paper_rows(figures, columns), self._title, notes)
 
@@ -156,6 +163,20 @@ class Compared(JsonObject):
     def _interval(self) -> str:
         single = "single " if self.family > 1 else ""  # intervals are not corrected for several tests
         return f"{single}{100 * self.confidence:g} % interval"
+
+    @property
+    def _margin_interval(self) -> str:
+        """What the interval of the tests within a margin is called; empty where no metric has a margin."""
+        tests = [each.comparison.margin for each in self.findings if each.comparison.margin is not None]
+        return f"{100 * (1 - 2 * tests[0].level):g} % interval" if tests else ""
+
+    @property
+    def _margin_notes(self) -> tuple[str, ...]:
+        if not self._margin_interval:
+            return ()
+        level = spell(1 - self.confidence, ".3g")
+        what = f"the {self._margin_interval} is above minus the margin, or within both (two one-sided tests)"
+        return (f"no worse, equivalent: {what}; p ≤ {level} after Holm's correction.",)
 
     def _comment(self, *, percent: bool) -> Iterator[str]:
         """The lines of a comment on a pull request."""
@@ -183,9 +204,10 @@ class Compared(JsonObject):
         tests = f"{len(self.findings)} test{'s' * (len(self.findings) > 1)}"
         if not shown:
             return f"○ {who}: no difference could be shown in {tests}"
-        counted = {word: sum(each.decision == word for each in shown) for word in ("worse", "better")}
+        counted = {word: sum(each.decision == word for each in shown) for word in SHOWN}
         counts = [f"{word} in {count}" for word, count in counted.items() if count]
-        return f"{'▼' if counted['worse'] else '▲'} {who}: {', '.join(counts)} of {tests}"
+        sign = WORDS[next(word for word, count in counted.items() if count)][0]
+        return f"{sign} {who}: {', '.join(counts)} of {tests}"
 
     def _flipped_rows(self) -> Iterator[str]:
         names = ("row", "question", *(self.systems if len(self.systems) == 2 else ("first", "system")), "scores")
@@ -238,39 +260,6 @@ class Compared(JsonObject):
     def __repr__(self) -> str:
         lines = (f"  {each.heading}: {each.sentence}" for each in self.findings)
         return "\n".join([f"<karat.Compared of {', '.join(self.systems)} on {self.n} rows", *lines]) + ">"
-
-
-def table_rows(finding: Finding, *, several: bool, percent: bool, apart: bool = False) -> Iterator[Row]:
-    """The row of a finding, and one of the difference corrected by people; `several`: it names the system."""
-    comparison, factor, part = (
-        finding.comparison,
-        finding.scale if percent else 1.0,
-        finding.slice is not None and not apart,
-    )
-    system = (finding.system,) if several else ()
-    strong = {"worse": 0, "better": 1}.get(finding.verdict)
-    measure = "odds" if comparison.test == "mcnemar" else "d"
-    yield Row(
-        (
-            finding.slice if part and finding.slice else finding.heading,
-            *system,
-            Cell(spell_value(comparison.a, factor), strong=strong == 0),
-            Cell(spell_value(comparison.b, factor), strong=strong == 1),
-            spell_difference(finding, percent=percent),
-            spell_p(comparison.p),
-            spell_p(finding.adjusted),
-            f"{comparison.wins}/{comparison.losses}/{comparison.ties}",
-            comparison.test.replace("_", " "),
-            "" if comparison.effect is None else f"{measure} {spell(comparison.effect, '.2f')}",
-        ),
-        finding.verdict, part, comparison.difference, comparison.low, comparison.high,
-    )  # fmt: skip
-    if (corrected := finding.corrected) is not None and corrected.value is not None:
-        p = "" if finding.by_people is None else spell_p(finding.by_people.adjusted)
-        ends = corrected.value, corrected.low, corrected.high
-        cells = (corrected_label(corrected), *system, "", "", spell_ends(finding, *ends, percent=percent))
-        kind = finding.verdict_by_people or "unclear"
-        yield Row((*cells, spell_p(corrected.p), p, "", "", ""), kind, True, *ends)
 
 
 def _cut(text: str | None) -> str:

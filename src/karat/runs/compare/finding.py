@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.table.table import Cell, half_width, spell_value
+from karat.runs.table.table import spell_value
 from karat.stats.aggregate import Bounds, points
 from karat.stats.corrected.value import Corrected
-from karat.stats.paired.comparison import Comparison, ComparisonVerdict, Test
+from karat.stats.paired.comparison import Comparison, ComparisonVerdict
+from karat.stats.paired.margin import MarginTest, hold_margins
 from karat.stats.paired.multiple import HolmTest, holm_tests
 from karat.stats.paired.power import smallest_share, smallest_visible
 from karat.stats.value import spell
+
+DIFFERENT = ("better", "worse")  # the verdicts that say that two systems differ
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,10 @@ class Finding(JsonObject):
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        """Whether the system is better or worse than the first, corrected for the number of tests."""
+        """Whether the system is better or worse than the first, corrected for the number of tests.
+
+        Where neither is shown and a margin was set: "equivalent", "no worse" or "unclear", as `margin` says.
+        """
         return self.comparison.verdict(adjusted=self.adjusted)
 
     @property
@@ -68,7 +74,12 @@ class Finding(JsonObject):
         if corrected is None or test is None or corrected.p is None:
             return None
         seen = replace(
-            self.comparison, difference=corrected.value, low=corrected.low, high=corrected.high, p=corrected.p
+            self.comparison,
+            difference=corrected.value,
+            low=corrected.low,
+            high=corrected.high,
+            p=corrected.p,
+            margin=corrected.margin,
         )
         return seen.verdict(test.level)
 
@@ -79,6 +90,13 @@ class Finding(JsonObject):
         Labels by people, where there are any, decide.
         """
         return self.verdict_by_people or self.verdict
+
+    @property
+    def margin(self) -> MarginTest | None:
+        """The test within a margin that decides: by people where they have one, else by scores."""
+        if self.corrected is not None and self.corrected.margin is not None:
+            return self.corrected.margin
+        return self.comparison.margin
 
     @property
     def decisive_sentence(self) -> str | None:
@@ -125,12 +143,11 @@ class Finding(JsonObject):
             reason = "a value is not defined" if comparison.scored else "no row is scored in both"
             yield f"nothing can be said of {self.first} and {self.system}: {reason}"
             return
-        claim = self._claim(
-            self.verdict, (comparison.difference, comparison.low, comparison.high), self.adjusted, self.family
-        )
+        ends = comparison.difference, comparison.low, comparison.high
+        claim, *within = self._claims(self.verdict, ends, self.adjusted, self.family, comparison.margin)
         if self.verdict != "unclear":
-            yield claim
-            if comparison.holds_zero is None:
+            yield from (claim, *within)
+            if self.verdict in DIFFERENT and comparison.holds_zero is None:
                 yield "these rows give no interval of the difference"
         elif not comparison.wins and not comparison.losses and not comparison.difference:
             yield f"{self.system} and {self.first} score the same on every row"
@@ -148,6 +165,8 @@ class Finding(JsonObject):
             visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
             too_few = "too few rows to detect any difference"
             yield f"the smallest this data could show is {visible}" if visible else too_few
+        if self.verdict == "unclear":
+            yield from within
         if self.could_turn:
             missing = comparison.n - comparison.scored
             rows = f"{missing} row{'s' * (missing > 1)}"
@@ -164,34 +183,51 @@ class Finding(JsonObject):
             return f"corrected by people: {corrected.in_words}"
         family = 1 if self.by_people is None else self.by_people.family
         adjusted = None if self.by_people is None else self.by_people.adjusted
-        claim = self._claim(self.verdict_by_people, (corrected.value, corrected.low, corrected.high), adjusted, family)
-        return f"corrected by people, {claim}; {corrected.worth_in_words}"
+        ends = corrected.value, corrected.low, corrected.high
+        claims = self._claims(self.verdict_by_people, ends, adjusted, family, corrected.margin)
+        return f"corrected by people, {'; '.join(claims)}; {corrected.worth_in_words}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The finding in words, and where people labelled the corrected difference."""
         return tuple(text for text in (self.sentence, self.corrected_sentence) if text is not None)
 
-    def _claim(
+    def _claims(
         self,
         verdict: ComparisonVerdict | None,
         ends: tuple[float, float | None, float | None],
         p: float | None,
         family: int,
-    ) -> str:
-        """A difference in words: `ends` are its value and interval, `p` is corrected for a `family` of tests."""
+        margin: MarginTest | None,
+    ) -> Iterator[str]:
+        """A difference in words, and what a margin shows of it; the verdict comes first.
+
+        `ends` are the difference's value and interval, `p` is corrected for a `family` of tests.
+        """
+        within = "" if margin is None else self._within(margin)
         value, low, high = ends
-        shown = "p is not known"
-        if p is not None:
-            shown = "p < 0.0001" if p < 0.0001 else f"p = {spell(p, '.2g')}" if p < 0.995 else "p = 1"
-            shown += f" after Holm over {family}" if family > 1 else ""
-        if verdict in (None, "unclear"):
-            between = f"between {self.first} and {self.system}"
-            return f"no difference {between} could be shown ({self._size(value)} {self._interval(low, high)}, {shown})"
-        if value < 0:
-            low, high = (None if end is None else -end for end in (high, low))
-        by = f"{self._size(abs(value))} {self._interval(low, high)}"
-        return f"{self.system} is {verdict} than {self.first} by {by}, {shown}"
+        if verdict in DIFFERENT:
+            if value < 0:
+                low, high = (None if end is None else -end for end in (high, low))
+            by = f"{self._size(abs(value))} {self._interval(low, high)}"
+            yield f"{self.system} is {verdict} than {self.first} by {by}, {_spell_p(p, family)}"
+            if margin is not None and margin.verdict == ("equivalent" if verdict == "better" else margin.verdict):
+                yield within
+            return
+        between = f"between {self.first} and {self.system}"
+        shown = f"{self._size(value)} {self._interval(low, high)}, {_spell_p(p, family)}"
+        claims = f"no difference {between} could be shown ({shown})", within
+        yield from filter(None, claims if verdict in (None, "unclear") else reversed(claims))
+
+    def _within(self, test: MarginTest) -> str:
+        """What a margin shows, in words."""
+        held = test.equivalent if test.verdict == "equivalent" else test.no_worse
+        ends = f"{100 * (1 - 2 * test.level):g} % interval of the difference {self._interval(test.low, test.high)}"
+        shown, size = f"({ends}, {_spell_p(held.adjusted, held.family)})", self._size(test.margin)
+        if test.verdict == "equivalent":
+            return f"{self.system} and {self.first} are equivalent within {size} {shown}"
+        claim = f"{self.system} is no worse than {self.first} by {size} or more"
+        return f"{claim} {shown}" if test.verdict == "no worse" else f"that {claim} could not be shown {shown}"
 
     def _interval(self, low: float | None, high: float | None) -> str:
         return f"[{self.scaled(low)}, {self.scaled(high)}]"
@@ -206,45 +242,11 @@ class Finding(JsonObject):
         return spell_value(number, self.scale if percent else 1) if self.scale > 1 else spell(number, ".4g")
 
 
-@dataclass(frozen=True)
-class RankedPair:
-    """Two systems in a ranking: `system` is the one with the better value, `difference` its value minus the other's.
-
-    `low` and `high` are the ends of the difference's interval, `p` comes from the `test`, and `p_adjusted` is corrected
-    for all tests of the rankings, as intervals are not. `separated`: whether it is at most 1 - confidence, and the
-    interval leaves out 0. A comparison of two systems has the same numbers.
-    """
-
-    system: str
-    other: str
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    test: Test
-    p_adjusted: float | None
-    separated: bool
-
-
-def spell_difference(finding: Finding, *, percent: bool) -> Cell:
-    """The cell of a difference; one that could not be shown has a dagger."""
-    comparison = finding.comparison
-    cell = spell_ends(finding, comparison.difference, comparison.low, comparison.high, percent=percent)
-    return replace(cell, mark="†") if finding.verdict == "unclear" else cell
-
-
-def spell_ends(finding: Finding, value: float | None, low: float | None, high: float | None, *, percent: bool) -> Cell:
-    """The cell of a difference with these ends."""
-    sign = "+" if value is not None and value > 0 else ""
-    texts = (finding.scaled(each, percent=percent) for each in (value, low, high, half_width(low, high)))
-    value_, low_, high_, half = (text.replace("-", "−") for text in texts)
-    return Cell(f"{sign}{value_}", f"{low_} to {high_}", half)
-
-
 def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings as one family of tests, each with its corrected p and its level by Holm's method.
 
-    The differences corrected by people are a family of their own: they answer another question.
+    Differences corrected by people are a family of their own, and so are "no worse" and "equivalent": they answer
+    other questions.
 
     >>> import numpy as np
     >>> from karat.stats.aggregate import Scale
@@ -256,13 +258,29 @@ def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     level = findings[0].comparison.level
     own = holm_tests([each.comparison.p for each in findings], level)
     people = holm_tests([None if each.corrected is None else each.corrected.p for each in findings], level)
+    within = hold_margins([each.comparison.margin for each in findings], level)
+    within_by_people = hold_margins(
+        [None if each.corrected is None else each.corrected.margin for each in findings], level
+    )
     return tuple(
         replace(
             finding,
+            comparison=replace(finding.comparison, margin=margin),
             held=test.level,
             adjusted=test.adjusted,
             family=test.family,
+            corrected=finding.corrected and replace(finding.corrected, margin=by_people),
             by_people=None if finding.corrected is None else corrected,
         )
-        for finding, test, corrected in zip(findings, own, people, strict=True)
+        for finding, test, corrected, margin, by_people in zip(
+            findings, own, people, within, within_by_people, strict=True
+        )
     )
+
+
+def _spell_p(p: float | None, family: int) -> str:
+    """A p that is corrected for a family of tests, in words."""
+    if p is None:
+        return "p is not known"
+    shown = "p < 0.0001" if p < 0.0001 else f"p = {spell(p, '.2g')}" if p < 0.995 else "p = 1"
+    return f"{shown} after Holm over {family}" if family > 1 else shown

@@ -49,20 +49,24 @@ class People:
         metric: ScoredMetric,
         at: int,
         scores: tuple[Array, Array],
-        part: Any,
-        keys: Array | None,
+        part: tuple[Any, Array | None],
         inference: Inference,
+        margin: float | None = None,
     ) -> Corrected:
-        """The corrected difference of the system at this position from the first, over a part of the rows.
+        """The corrected difference of the system at this position from the first, over some rows and their clusters.
 
-        `scores` are both systems' for all rows, `keys` the clusters of the part.
+        `scores` are both systems' for all rows; `margin` is as in `karat.compare`.
         """
         sides = [self.labelled[each].judged(own, None) for each, own in zip((0, at), scores, strict=True)]
-        sides = [replace(take(side, part), clusters=keys) for side in sides]
+        rows, keys = part
+        sides = [replace(take(side, rows), clusters=keys) for side in sides]
         if reason := self.reasons.get(metric.spec):
             return no_estimate(reason, len(sides[0].scores), int(sides[0].labelled.sum()))
-        rows = self.labelled[0]
-        return corrected_difference(*sides, bounds=rows.bounds(metric), inference=inference, finite=rows.human.finite)
+        labelled = self.labelled[0]
+        within = None if margin is None else (margin, metric.direction)
+        return corrected_difference(
+            *sides, bounds=labelled.bounds(metric), inference=inference, finite=labelled.human.finite, within=within
+        )
 
 
 def read_people(matched: Matched, human: Labels) -> People:

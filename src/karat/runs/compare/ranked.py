@@ -12,12 +12,12 @@ import numpy as np
 
 from karat.core.metric.definition import Direction
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.compare.finding import RankedPair
 from karat.runs.table.document import Document, make_frame
 from karat.runs.table.notebook import show_tables
 from karat.runs.table.paper import Figure, paper_columns, paper_rows
 from karat.runs.table.table import Cell, Column, Row, Table, spell_estimate, spell_p
 from karat.stats.aggregate import Bounds, points
+from karat.stats.paired.comparison import Test
 from karat.stats.paired.pair_tests import PairTests
 from karat.stats.ranking.standing import Adjustment, Standing, stand
 from karat.stats.value import Estimate, Value, format_value, spell
@@ -44,6 +44,26 @@ class RankedSystem:
     low: float | None
     high: float | None
     missing: int
+
+
+@dataclass(frozen=True)
+class RankedPair:
+    """Two systems in a ranking: `system` is the one with the better value, `difference` its value minus the other's.
+
+    `low` and `high` are the ends of the difference's interval, `p` comes from the `test`, and `p_adjusted` is corrected
+    for all tests of the rankings, as intervals are not. `separated`: whether it is at most 1 - confidence, and the
+    interval leaves out 0. A comparison of two systems has the same numbers.
+    """
+
+    system: str
+    other: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    test: Test
+    p_adjusted: float | None
+    separated: bool
 
 
 @dataclass(frozen=True, eq=False)

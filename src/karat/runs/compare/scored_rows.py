@@ -18,9 +18,9 @@ from karat.data.json.objects import JsonObject
 from karat.data.json.texts import list_golds, read_json
 from karat.data.roles import matches_role, singular
 from karat.runs.columns.output import find_reason_column
-from karat.runs.compare.row_query import select_rows
 from karat.runs.match.alignment import ORDER
 from karat.runs.match.match import Matched
+from karat.runs.match.row_query import select_rows
 from karat.runs.match.systems import gold_column, question_column
 from karat.runs.store.run import Run
 

@@ -9,8 +9,13 @@ from karat.core.errors import SpecError
 from karat.core.lazy import import_extra
 from karat.runs.table.table import RowKind, Style, Table
 
-_MARKERS: dict[RowKind, str] = {"value": "o", "better": "^", "worse": "v", "unclear": "o"}
-_COLOURS: dict[RowKind, str] = {"value": "0.1", "better": "#14588f", "worse": "#a34309", "unclear": "0.45"}
+_MARKERS: dict[RowKind, str] = {
+    "value": "o", "better": "^", "worse": "v", "equivalent": "D", "no worse": "^", "unclear": "o"
+}  # fmt: skip
+_COLOURS: dict[RowKind, str] = {
+    "value": "0.1", "better": "#14588f", "worse": "#a34309",
+    "equivalent": "0.1", "no worse": "0.1", "unclear": "0.45",
+}  # fmt: skip
 
 
 def draw(tables: Sequence[Table], label: str, ax: Any, need: str) -> Any:
@@ -34,7 +39,7 @@ def draw(tables: Sequence[Table], label: str, ax: Any, need: str) -> Any:
     for place, row in zip(places, rows, strict=True):
         if row.value is None:
             continue
-        colour, open_mark = _COLOURS[row.kind], row.kind == "unclear"
+        colour, open_mark = _COLOURS[row.kind], row.kind in ("no worse", "unclear")
         ends = [table.factor * (row.value if end is None else end) for end in (row.low, row.high)]
         ax.plot(ends, [place, place], color=colour, linewidth=1.5, solid_capstyle="butt", zorder=2)
         fill, value = "white" if open_mark else colour, table.factor * row.value

@@ -58,7 +58,10 @@ def html_table(table: Table, caption: str) -> str:
         cells += [element("td", {"class": "strip"}, _strip(row, *axis, table=table))] if axis else []
         cells += (element("td", {"class": "num"}, text) for text in texts[table.names :])
         cells += [element("td", {"class": "verdict"}, show(WORDS[row.kind]))] if table.judged else []
-        kind = " ".join([*([row.kind] if row.kind != "value" else []), *(["part"] if row.part else [])]) or None
+        kind = (
+            " ".join([*([row.kind.replace(" ", "-")] if row.kind != "value" else []), *(["part"] if row.part else [])])
+            or None
+        )
         rows.append(element("tr", {"class": kind, **dict(_numbers(row))}, *cells))
     return element(
         "table",

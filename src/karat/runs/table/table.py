@@ -8,8 +8,11 @@ from typing import Literal, TypeAlias
 
 from karat.stats.value import format_value, spell
 
-RowKind: TypeAlias = Literal["value", "better", "worse", "unclear"]
-WORDS: dict[RowKind, str] = {"value": "", "better": "▲ better", "worse": "▼ worse", "unclear": "○ unclear"}
+RowKind: TypeAlias = Literal["value", "better", "worse", "equivalent", "no worse", "unclear"]
+WORDS: dict[RowKind, str] = {
+    "value": "", "better": "▲ better", "worse": "▼ worse",
+    "equivalent": "◆ equivalent", "no worse": "△ no worse", "unclear": "○ unclear",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

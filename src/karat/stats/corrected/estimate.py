@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat.core.errors import DataError, RowError
+from karat.core.metric.definition import Direction
 from karat.stats.aggregate import Bounds, Scale
 from karat.stats.corrected.difference import Moves, ValueAndEnds, subtract
-from karat.stats.corrected.fit import Fit, add_up, mean_score, p_value
+from karat.stats.corrected.fit import Fit, add_up, mean_score
 from karat.stats.corrected.influence import influence_of
 from karat.stats.corrected.judged import Judged
 from karat.stats.corrected.value import Corrected
 from karat.stats.inference import Inference
 from karat.stats.intervals.interval import interval
+from karat.stats.intervals.inversion import p_value
 from karat.stats.intervals.wilson import ROUNDING
+from karat.stats.paired.margin import EndsAt, margin_test
 from karat.stats.paired.systems import Systems
 from karat.stats.sums.units import Units
 
@@ -62,12 +65,14 @@ def corrected_difference(
     bounds: Bounds = (0.0, 1.0),
     inference: Inference = Inference(),  # noqa: B008
     finite: bool = False,
+    within: tuple[float, Direction] | None = None,
 ) -> Corrected:
     """The mean that people would give to all rows of the second system, minus the first system's.
 
     Rows of equal position are the same row and are compared in pairs; a row may have the label of one system only.
     `bounds` are a label's. Clusters and strata are the first system's. Where the systems have labels of
-    different rows, each is corrected by its own, and the two intervals are combined.
+    different rows, each is corrected by its own, and the two intervals are combined. `within`: a margin, as in
+    `margin_test`, and whether more or less is better.
 
     Raises `RowError` for systems of unequal length, `DataError` for labels beyond the bounds.
 
@@ -91,7 +96,8 @@ def corrected_difference(
     span: Bounds = (None, None) if low is None or high is None else (low - high, high - low)
     if not _alike(first, second):
         sides = [_fit(side, bounds, inference, finite=finite) for side in (first, second)]
-        return _subtract(pairs, sides, inference.confidence)
+        found, ends = _subtract(pairs, sides, inference.confidence)
+        return _test(found, ends, within, inference)
     alone = None
     if pairs.plain and not finite:
         keys, labels = _keys(pairs), np.stack([side.labels[pairs.labelled] for side in (first, second)], axis=1)
@@ -100,8 +106,17 @@ def corrected_difference(
         alone = systems.interval
     influence = influence_of(replace(pairs, scores=second.filled - first.filled), finite=finite)
     fit = Fit(pairs, influence, span, inference.seed, alone)
-    p = p_value(fit.value, lambda confidence: fit.interval(confidence)[1])
-    return replace(fit.corrected(inference.confidence), p=p)
+    return _test(fit.corrected(inference.confidence), lambda confidence: fit.interval(confidence)[1], within, inference)
+
+
+def _test(found: Corrected, ends: EndsAt, within: tuple[float, Direction] | None, inference: Inference) -> Corrected:
+    """A corrected difference, whose `ends` are known at any confidence, with its p and the test within a margin."""
+    if found.value is None:
+        return found
+    p, margin = p_value(found.value, ends), None
+    if within is not None:
+        margin = margin_test(found.value, ends, within[0], round(1 - inference.confidence, 12), within[1])
+    return replace(found, p=p, margin=margin)
 
 
 def _fit(judged: Judged, bounds: Bounds, inference: Inference, *, finite: bool) -> Fit:
@@ -118,8 +133,8 @@ def _interval_alone(units: Units, bounds: Bounds, seed: int, confidence: float) 
     return interval(units, bounds=bounds, confidence=confidence, seed=seed)
 
 
-def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> Corrected:
-    """The second of two corrected means minus the first; `pairs` has the differences of the scores."""
+def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> tuple[Corrected, EndsAt]:
+    """The second of two corrected means minus the first, and its ends; `pairs` has the differences of the scores."""
 
     def moves(weights: Sequence[float]) -> tuple[Moves, Moves]:
         a, b = (
@@ -139,7 +154,7 @@ def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> Correct
     labelled = int(np.count_nonzero(sides[0].influence.shares + sides[1].influence.shares))
     labels_alone = subtract(first, second, alone, confidence)
     used = any(each.spread.weight for each in sides)
-    return Corrected(
+    found = Corrected(
         value=value,
         low=low,
         high=high,
@@ -150,8 +165,8 @@ def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> Correct
         effective=_worth(labelled, (low, high), labels_alone[1:]),
         uncorrected=mean_score(pairs.scores),
         labels_alone=labels_alone,
-        p=p_value(value, lambda confidence: ends(confidence)[1:]),
     )
+    return found, lambda confidence: ends(confidence)[1:]
 
 
 def _worth(labelled: int, ends: Bounds, alone: Bounds) -> float | None:

@@ -1,4 +1,4 @@
-"""A corrected value whose interval can be computed at any confidence, and the p that follows from it."""
+"""A corrected value whose interval can be computed at any confidence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,7 @@ from karat.stats.corrected.judged import Judged
 from karat.stats.corrected.value import Corrected, Method
 
 FEWEST = 10  # labelled rows or clusters from which the judge's weight is estimated
-NORMAL = NormalDist()
-MOST = 6.0  # standard errors beyond which a p is not told from `LEAST`
-LEAST = 2 * NORMAL.cdf(-MOST)
 _NONE = 1e-9  # share of the variance of independent labels that is rounding
-STEP = 1e-4  # standard errors to which a p is found
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,37 +98,3 @@ def add_up(values: NDArray[np.float64], judged: Judged) -> NDArray[np.float64]:
 def mean_score(scores: NDArray[np.float64]) -> float | None:
     """The mean of the scores there are."""
     return None if np.isnan(scores).all() else float(np.nanmean(scores))
-
-
-def p_value(value: float, ends: Callable[[float], Bounds]) -> float | None:
-    """The smallest level at which an interval does not hold 0, from its `ends` at a confidence; at least `LEAST`.
-
-    So p and interval never contradict each other, whatever the method of the interval. None where the end towards 0 is
-    not known.
-
-    >>> from karat.stats.intervals.student import student_quantile
-    >>> reach = lambda confidence: student_quantile((1 + confidence) / 2, math.inf)
-    >>> round(p_value(2.5, lambda confidence: (2.5 - reach(confidence), 2.5 + reach(confidence))), 4)
-    0.0124
-    """
-    if value == 0:
-        return 1.0
-    side, sign = (0, 1) if value > 0 else (1, -1)
-
-    def beyond(deviations: float) -> float:
-        end = ends(2 * NORMAL.cdf(deviations) - 1)[side]
-        return -math.inf if end is None else sign * end
-
-    if math.isinf(beyond(0.5)):
-        return None
-    near, far = (0.0, abs(value)), (MOST, beyond(MOST))
-    if far[1] > 0:
-        return LEAST
-    while far[0] - near[0] > STEP:  # an end moves nearly in proportion to the deviations: the Illinois method
-        share = near[1] / (near[1] - far[1]) if math.isfinite(far[1]) else 0.5
-        middle = near[0] + max(0.01, min(0.99, share)) * (far[0] - near[0])
-        if (excess := beyond(middle)) > 0:
-            near, far = (middle, excess), (far[0], far[1] / 2)
-        else:
-            near, far = (near[0], near[1] / 2), (middle, excess)
-    return 2 * NORMAL.cdf(-far[0])

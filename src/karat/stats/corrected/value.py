@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
-from karat.data.json.objects import JsonObject
+from karat.data.json.objects import JsonObject, Printed
+from karat.stats.paired.margin import MarginTest
 from karat.stats.value import spell
 
 Method: TypeAlias = Literal["normal", "wilson", "bootstrap", "labels", "combined"]
@@ -30,7 +31,7 @@ class Corrected(JsonObject):
     how many uniformly drawn labels alone would give an interval of this width. `weight` is None for a difference of two
     systems with labels of different rows, each of which has its own. `uncorrected` is the mean of the judge's
     scores, `labels_alone` value, low and high without the judge. Where there is no estimate, `reason` says why, and the
-    other values are None.
+    other values are None. `margin`: the test of a difference within a margin, where one was set.
     """
 
     value: float | None
@@ -45,6 +46,9 @@ class Corrected(JsonObject):
     labels_alone: tuple[float, float | None, float | None] | None
     reason: str | None = None
     p: float | None = None
+    margin: MarginTest | None = None
+
+    printed: ClassVar = Printed(sparse=("margin",))
 
     @property
     def ends(self) -> tuple[float, float | None, float | None] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from karat.stats.aggregate import Scale
 from karat.stats.inference import Inference
 from karat.stats.intervals.wilson import ROUNDING
 from karat.stats.paired.comparison import Comparison, Test
+from karat.stats.paired.margin import MarginTest, check_margin, margin_test
 from karat.stats.paired.power import smallest_share, smallest_visible
 from karat.stats.paired.systems import Systems
 
@@ -30,14 +32,16 @@ def compare(
     keys: NDArray[np.uint64] | None = None,
     inference: Inference = Inference(),  # noqa: B008  (it is frozen)
     power: float = 0.8,
+    margin: float | None = None,
 ) -> Comparison:
     """Compare two systems by their row statistics, each of shape (rows, statistics), NaN where a row is not scored.
 
     Row i of `a` and of `b` answer the same question. `keys`, shape (rows,), are equal for rows of one cluster. The test
     is McNemar's where every score is 0 or 1 and rows are independent, else Student's paired test by row or cluster.
+    `margin`: also test whether B is no worse than A by this much, and whether the two are equivalent within it.
 
     Raises `RowError` for shapes that differ and statistics that are infinite, `DataError` for scores beyond the bounds,
-    `SpecError` for a power that is not between 1 - confidence and 1.
+    `SpecError` for a power that is not between 1 - confidence and 1, and what `check_margin` raises.
 
     >>> a = np.array([[1.0], [0.0], [0.0], [0.0], [0.0], [np.nan], [1.0], [0.0]])
     >>> b = np.array([[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [1.0]])
@@ -56,7 +60,7 @@ def compare(
         part = slice(start, start + BATCH)
         numbers = np.arange(start, start + len(a[part]), dtype=np.uint64)
         pairing.add(a[part], b[part], numbers, None if keys is None else keys[part])
-    return pairing.compare()
+    return pairing.compare(margin)
 
 
 class Pairing:
@@ -109,8 +113,8 @@ class Pairing:
         both = ~missing.any(axis=0)
         self._higher += _count_higher(a[both], b[both], self._scale.finish)
 
-    def compare(self) -> Comparison:
-        """Compare the systems on the rows added so far."""
+    def compare(self, margin: float | None = None) -> Comparison:
+        """Compare the systems on the rows added so far; `margin` as in `compare`."""
         systems, scale = self._systems, self._scale
         difference, low, high, p, error, test = systems.test().pair(1, 0)
         a, b = (
@@ -151,7 +155,18 @@ class Pairing:
             power=self._power,
             level=self._level,
             direction=scale.direction,
+            margin=None if margin is None else self._within(margin),
         )
+
+    def _within(self, margin: float) -> MarginTest:
+        """The test within a margin, and whether the rows that a system lacks could change what it shows."""
+        check_margin(margin, self._level, self._scale.bounds)
+        found, *filled = (
+            margin_test(each.test().pair(1, 0).difference, each.interval, margin, self._level, self._scale.direction)
+            for each in (self._systems, *self._filled)
+        )
+        unknown = self._systems.scored < self._systems.n and not filled
+        return replace(found, turns=unknown or len({each.verdict for each in (found, *filled)}) > 1)
 
     def _effect(self, test: Test, difference: float | None, deviation: float | None) -> float | None:
         """The odds ratio of McNemar's test, or Cohen's d_z of a mean; None where neither is defined."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from karat.core.metric.definition import Direction
-from karat.data.json.objects import JsonObject
+from karat.data.json.objects import JsonObject, Printed
+from karat.stats.paired.margin import MarginTest, MarginVerdict
 
 Test: TypeAlias = Literal["mcnemar", "student", "exceedance", "wald"]
-ComparisonVerdict: TypeAlias = Literal["better", "worse", "unclear"]
+ComparisonVerdict: TypeAlias = Literal["better", "worse", MarginVerdict]
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Comparison(JsonObject):
     `least` and `most` are the difference, and `p_least` and `p_most` its p, if the missing rows had the worst scores in
     B and the best in A, and the reverse. `deviation` is the standard deviation of the rows' differences (for other
     values, the standard error times the root of `scored`); `smallest_visible` is the smallest difference that this many
-    rows detect with probability `power`. None means "not known".
+    rows detect with probability `power`. `margin` is the test within a margin, where one was set. None means "not
+    known".
     """
 
     a: float | None
@@ -53,15 +55,19 @@ class Comparison(JsonObject):
     power: float
     level: float
     direction: Direction
+    margin: MarginTest | None = None
+
+    printed: ClassVar = Printed(sparse=("margin",))
 
     def verdict(self, level: float | None = None, *, adjusted: float | None = None) -> ComparisonVerdict:
-        """Whether B is better or worse than A at `level`; by default at the comparison's own.
+        """Whether B is better or worse than A at `level`, by default the comparison's own; else what the margin shows.
 
-        Both have to say so: p, `adjusted` for several tests where it is, is at most the level, and the interval, where
-        there is one, leaves out 0.
+        For better and worse both have to say so: p, `adjusted` for several tests where it is, is at most the level, and
+        the interval, where there is one, leaves out 0.
         """
         p = self.p if adjusted is None else adjusted
-        return "unclear" if self.holds_zero else self._judge(self.difference, p, level)
+        found = "unclear" if self.holds_zero else self._judge(self.difference, p, level)
+        return self.margin.verdict if found == "unclear" and self.margin is not None else found
 
     @property
     def holds_zero(self) -> bool | None:
@@ -74,6 +80,8 @@ class Comparison(JsonObject):
         """Whether the rows missing in A or B could lead to another verdict, had they the worst or the best scores."""
         if self.scored == self.n:
             return False
+        if self.margin is not None and self.margin.turns:
+            return True
         if self.p_least is None or self.p_most is None:
             return True
         cases = (self.difference, self.p), (self.least, self.p_least), (self.most, self.p_most)

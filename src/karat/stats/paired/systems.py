@@ -152,6 +152,7 @@ class _Sums:
         self._units = [Units(width, clustered=clustered, seed=seed) for _ in range(systems)]
 
     def add(self, statistics: Array, numbers: Array, clusters: Array | None) -> None:
+        self.__dict__.pop("_moved", None)
         for at, units in enumerate(self._units):
             units.add(np.ascontiguousarray(statistics[:, at]), numbers if clusters is None else clusters)
 
@@ -167,9 +168,12 @@ class _Sums:
         return np.where(np.isfinite(values), values, np.nan)
 
     def test(self, bounds: Bounds, confidence: float) -> PairTests:
-        moved = np.stack([self._move(each) for each in self._units])
         sums = np.stack([each.totals for each in self._units])
-        return Contributions(self.values, moved, sums, unit_weight(self._units[0]), bounds).test(confidence)
+        return Contributions(self.values, self._moved, sums, unit_weight(self._units[0]), bounds).test(confidence)
+
+    @cached_property
+    def _moved(self) -> Array:
+        return np.stack([self._move(each) for each in self._units])
 
     def _move(self, units: Units) -> Array:
         """The scores, else the jackknife's pseudo-values.
@@ -199,7 +203,8 @@ class _OrderedRows:
         if np.isinf(statistics).any():
             raise RowError("finite statistics expected")
         self._parts.append((statistics, numbers, numbers if clusters is None else clusters))
-        self.__dict__.pop("_joined", None)
+        for name in ("_joined", "_moved"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def _joined(self) -> tuple[Array, Array]:
@@ -224,7 +229,7 @@ class _OrderedRows:
     def values(self) -> Array:
         return self._moved[0]
 
-    @property
+    @cached_property
     def _moved(self) -> tuple[Array, Array]:
         """The values, and by how much each row moves them, shape (systems, rows)."""
         move = _MOVED[kept_by(self._finish)]

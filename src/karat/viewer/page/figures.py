@@ -40,7 +40,7 @@ def compare_runs(space: Workspace, query: Query) -> dict[str, Any]:
     runs = space.catalog.open(query.runs)
     if len(runs) < 2:
         raise SpecError("runs: at least two are expected")
-    chosen: dict[str, Any] = {name: getattr(query, name) for name in ("by", "cluster", "on")}
+    chosen: dict[str, Any] = {name: getattr(query, name) for name in ("by", "cluster", "on", "margin")}
     chosen["allow_different"] = query.different
     labels, note = None if space.labels is None else space.labels.find(runs), None
     if labels is not None:

@@ -37,10 +37,10 @@ def explained() -> Iterator[None]:
 class Query:
     """A request; each address takes what it needs.
 
-    `runs` are ids, `on`, `by` and `cluster` columns; `different`: runs may be scored differently. `filter`, `sort`,
-    `offset` and `limit` choose rows, `fields` and `histograms` what is counted, `id` one row, `full` with all of its
-    texts. The scores of `metric` are drawn by what `across` names. `at` is the place of a row to label, `action` what
-    is done with it, `replace`: also where it has a label.
+    `runs` are ids, `on`, `by` and `cluster` columns; `different`: runs may be scored differently; `margin` is as in
+    `karat.compare`. `filter`, `sort`, `offset` and `limit` choose rows, `fields` and `histograms` what is counted, `id`
+    one row, `full` with all of its texts. The scores of `metric` are drawn by what `across` names. `at` is the place of
+    a row to label, `action` what is done with it, `replace`: also where it has a label.
     """
 
     runs: tuple[str, ...] = ()
@@ -48,6 +48,7 @@ class Query:
     by: str | None = None
     cluster: str | None = None
     different: bool = False
+    margin: float | None = None
     filter: tuple[Condition, ...] = ()
     sort: Order | None = None
     offset: int = 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from karat.core.atomic import write_text
 from karat.core.errors import SpecError
-from karat.runs.compare.compare import compare_matched
+from karat.runs.compare.compare import Margin, compare_matched, spell_margins
 from karat.runs.compare.rank import rank_matched
 from karat.runs.labels.labels import Labels
 from karat.runs.match.match import How, match
@@ -36,6 +36,7 @@ def report(
     allow_different: bool = False,
     human: Any = None,
     label_map: Mapping[str, float] | str | None = None,
+    margin: Margin = None,
     confidence: float | None = None,
     seed: int | None = None,
     overwrite: bool = False,
@@ -47,7 +48,7 @@ def report(
     differences are spread, rows to search and sort, and how everything was measured: the page of `karat view` with its
     data in the file. The verdict and the first table need no JavaScript.
 
-    `systems`, `metrics`, `by`, `cluster`, `on`, `allow_different`, `human` and `label_map` are as in
+    `systems`, `metrics`, `by`, `cluster`, `on`, `allow_different`, `human`, `label_map` and `margin` are as in
     `karat.compare`; `cluster`, `human`, `confidence` and `seed` hold for every value and difference on the report. By
     default a single run has the confidence and the seed of its scoring, several have 0.95 and 0. `title`: by default
     the names of the systems. `rows`: at most so many are in the file: half of them those on which systems differ most,
@@ -82,13 +83,15 @@ def report(
         refuse_replacing(path, [run.name for run in runs])
     if len(runs) == 1 and on is not None and human is None:
         raise SpecError("on is for comparing runs, and for labels by people (human, --human)")
+    if len(runs) == 1 and margin is not None:
+        raise SpecError("margin is for comparing runs: at least two are expected")
     people = Labels.of(human, label_map)
     labels = None if people is None else people.split_on(on)[0]
     inference = _inference(runs, confidence, seed)
     several = len(runs) > 1
     how = How(by=by, cluster=cluster, human=people, allow_different=allow_different)
     matched = match(runs, wanted, on, **how)
-    compared = compare_matched(matched, inference, labels) if several else None
+    compared = compare_matched(matched, inference, labels, margin=margin) if several else None
     ranked = rank_matched(replace(matched, slices=None), inference) if len(runs) > 2 else None
     content = Content(matched, inference, redaction, compared, ranked, by)
     options: dict[str, Any] = {
@@ -98,6 +101,7 @@ def report(
         "on": on,
         "confidence": confidence,
         "seed": seed,
+        "margin": spell_margins(margin),
     }
     options |= {"allow-different": allow_different, **_human_options(people)}
     kicker = f"Report on {len(matched.rows)} rows"

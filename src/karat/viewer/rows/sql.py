@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from karat.data.storage.duckdb import literal, spell
-from karat.runs.compare.row_query import NUMBER
 from karat.runs.match.alignment import ORDER
+from karat.runs.match.row_query import NUMBER
 from karat.viewer.rows.columns import name_type
 from karat.viewer.rows.fields import Condition, Field, Order
 from karat.viewer.rows.relation import matches

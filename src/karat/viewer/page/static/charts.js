@@ -31,7 +31,7 @@ export function strip({ point, low, high, verdict = "" }, scale, { zero = false,
   if (point === null || point === undefined) return drawing;
   const print = zero ? format.difference : format.value;
   const ends = format.interval(low, high, factor, print);
-  const group = svg("g", { class: verdict }, svg("title", `${print(point, factor)}${ends && `, ${ends}`}`));
+  const group = svg("g", { class: verdict.replace(" ", "-") }, svg("title", `${print(point, factor)}${ends && `, ${ends}`}`));
   group.append(svg("rect.bin", { width: "100%", height: 24 }));
   if (low !== null || high !== null) {
     const span = { x1: scale.at(low ?? -Infinity), x2: scale.at(high ?? Infinity) };

@@ -42,7 +42,12 @@ function settings({ columns }, state) {
     select([["", "none"], ...slices], state[key], (value) => go({ [key]: value }, { replace: true }), {
       "data-key": key,
     });
-  return [field("Slices by", choice("by")), field("Rows that belong together", choice("cluster"))];
+  const margin = el("input", {
+    ...{ type: "number", min: 0, step: "any", value: state.margin, placeholder: "0.02", "data-key": "margin" },
+    title: "Also test whether each system is no worse than the first by this much, in the unit of the metric: 0.02 is 2 points",
+    onchange: ({ target }) => go({ margin: target.value }, { replace: true }),
+  });
+  return [field("Slices by", choice("by")), field("Rows that belong together", choice("cluster")), field("Margin", margin)];
 }
 
 async function comparison(state) {
@@ -50,7 +55,7 @@ async function comparison(state) {
   const several = state.runs.length > 2;
   const ranking = several && recall("rank", { ...about(state), cluster });
   const [answer, ranked, ...stored] = await Promise.all([
-    recall("compare", { ...about(state), by, cluster }),
+    recall("compare", { ...about(state), by, cluster, ...(state.margin && { margin: Number(state.margin) }) }),
     ranking,
     ...state.runs.map((run) => recall("result", { runs: [run] })),
   ]);
@@ -155,7 +160,7 @@ function findingLine({ a, b, difference, low, high, verdict, scale, wins, losses
     number(difference, format.difference(difference, scale)),
     figures(format.interval(low, high, scale, format.difference)),
     number(finding.p_adjusted, finding.p_shown),
-    cell(el("span", { class: `verdict ${verdict}` }, verdict)),
+    cell(el("span", { class: `verdict ${verdict.replace(" ", "-")}` }, verdict)),
     figures([wins, losses, ties].map(format.count).join(" / "), outcomeBar(wins, losses, ties)),
   ];
   return {

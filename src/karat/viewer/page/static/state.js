@@ -8,6 +8,7 @@ const EMPTY = {
   cluster: "",
   on: "",
   different: "", // of the comparison
+  margin: "", // by which a system may be worse, in the unit of the metrics
   metric: "", // which one the histograms and the order are of
   filter: [], // conditions, as the server takes them
   sort: undefined, // null: the order of the run; undefined: what the screen begins with
@@ -46,6 +47,7 @@ function parse(fragment) {
 /** What each parameter's text says; undefined where it cannot be read. */
 const READERS = {
   runs: (text) => (text.split(",").every((id) => /^[0-9a-f]{16}$/.test(id)) ? text.split(",") : undefined),
+  margin: (text) => (text === "" || Number(text) > 0 ? text : undefined),
   from: (text) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined),
   at: (text) => (/^\d{0,9}$/.test(text) ? text && String(Number(text)) : undefined),
   other: (text) => (/^\d{0,3}$/.test(text) ? text : undefined),
