@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -62,6 +62,21 @@ def test_the_game_is_fair_where_units_are_drawn_with_probabilities() -> None:
         chances += chance
     assert chances == pytest.approx(1)
     assert expected == pytest.approx(1, abs=1e-12)
+
+
+def test_the_game_is_fair_with_a_cheap_score_of_other_units() -> None:
+    """Over all orders of four units, and all draws of another unit for each of the two that are asked."""
+    totals, sizes, cheap = np.array([0.0, 1.0, 1.0, 0.5]), np.ones(4), np.array([0.3, 0.9, 0.6, 0.0])
+    lower, upper = [], []
+    for order in map(list, permutations(range(4))):
+        for drawn in map(list, product(range(4), repeat=2)):
+            sequence = ConfidenceSequence(Population(sizes, cheap=True), width=0.3)
+            sequence._slopes = np.array([0.7])
+            sequence.add(totals[order][:2], sizes[:2], np.column_stack([cheap[order][:2], cheap[drawn]]))
+            lower.append(_wealth_at(sequence._low, 0.625))
+            upper.append(_wealth_at(sequence._high, 0.375))
+    assert np.mean(lower) == pytest.approx(1, abs=1e-12)
+    assert np.mean(upper) == pytest.approx(1, abs=1e-12)
 
 
 def test_what_refutes_a_mean_refutes_all_lower_ones() -> None:
@@ -173,6 +188,23 @@ def test_a_free_metric_narrows_it() -> None:
     assert useless == pytest.approx(alone, rel=0.05)
 
 
+def test_a_cheap_score_of_some_rows_narrows_it() -> None:
+    rng = np.random.default_rng(6)
+    people = (rng.random(2_000) < 0.65).astype(float)
+    judge = np.where(rng.random(2_000) < 0.9, people, 1 - people)
+    batches = judge[rng.integers(2_000, size=(150, 5))].mean(axis=1)
+    widths = []
+    for cheap in (None, np.column_stack([judge[:150], batches]), rng.random((150, 2))):
+        sequence = ConfidenceSequence(Population(np.ones(2_000), cheap=cheap is not None))
+        sequence.add(people[:150], np.ones(150), cheap)
+        assert sequence.low < people.mean() < sequence.high
+        assert sequence.value == pytest.approx(people.mean(), abs=0.08)
+        widths.append(sequence.width)
+    alone, useful, useless = widths
+    assert useful < 0.85 * alone
+    assert useless == pytest.approx(alone, rel=0.05)
+
+
 def test_rows_to_a_width() -> None:
     sequence = ConfidenceSequence(Population(np.ones(1_000)))
     assert sequence.rows_to(0.1) == 1_000
@@ -190,6 +222,8 @@ def test_what_does_not_fit_is_an_error() -> None:
             sequence.add(np.array(totals), np.array(counts))
     with pytest.raises(RowError, match="totals and counts of 3 units or fewer"):
         sequence.add(np.ones(4), np.ones(4))
+    with pytest.raises(RowError, match="cheap scores from 0 to 1 expected"):
+        sequence.add(np.ones(1), np.ones(1), np.array([[2.0, 0.5]]))
     with pytest.raises(RowError, match="finite bounds"):
         Population(np.ones(3), (0.0, np.inf))
     with pytest.raises(RowError, match="free: 3 finite values"):

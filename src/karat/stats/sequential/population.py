@@ -15,9 +15,11 @@ from karat.core.errors import RowError
 class Population:
     """The units of a table in the order in which they are asked; a unit is a row, or the rows that belong together.
 
-    `sizes`: the rows of each unit, shape (units,). `bounds`: the lowest and the highest score of a row. `free`: the sum
-    over each unit's rows of metrics that are known of all rows, shape (units, metrics). The order is a random one, in
-    which each unit is drawn from those that are left: alike, or in proportion to `probabilities`, shape (units,).
+    `sizes`: the rows of each unit, shape (units,). `bounds`: the lowest and the highest score of a row. `free`: the
+    sum over each unit's rows of metrics that are known of all rows, shape (units, metrics). `cheap`: a cheaper score
+    from 0 to 1, such as a judge's, is known of the rows that are asked and of others drawn at random, but not of all.
+    The order is a random one, in which each unit is drawn from those that are left: alike, or in proportion to
+    `probabilities`, shape (units,).
 
     Raises `RowError` for shapes that do not fit, bounds that are not finite, and probabilities that are not positive.
 
@@ -29,6 +31,7 @@ class Population:
     bounds: tuple[float, float] = (0.0, 1.0)
     free: Array | None = None
     probabilities: Array | None = None
+    cheap: bool = False
 
     def __post_init__(self) -> None:
         low, high = self.bounds

@@ -51,7 +51,10 @@ class ConfidenceSequence:
         self.population = population
         self.units = 0
         self._totals, self._counts = np.zeros(len(population)), np.zeros(len(population))  # of scores above the lowest
-        self._sums = np.zeros(2)  # of totals and counts
+        self._sums = np.zeros(3)  # of totals, counts and cheap scores
+        cheap = np.zeros((len(population), int(population.cheap)))
+        self._drawn = np.hstack([population.drawn, cheap])
+        self._excess = 0.0  # of the cheap scores of units that were asked over those of others
         self._distances = population.range * FINER ** np.arange(1, DISTANCES + 1)
         shares = np.full(DISTANCES, 1 / DISTANCES)
         if width is not None:
@@ -94,24 +97,34 @@ class ConfidenceSequence:
         low, high = self._inside()
         return high - low
 
-    def add(self, totals: Array, counts: Array) -> None:
+    def add(self, totals: Array, counts: Array, cheap: Array | None = None) -> None:
         """Add the next units: the sum of the scores of each, and how many of its rows have one, each of shape (units,).
+
+        `cheap`, shape (units, 2), where the population has a cheap score: its sum over the rows of each unit, and the
+        mean of such sums over units that were drawn for this one, by chance, each time from all units (`redraw`).
 
         Raises `RowError` for more units than are left, more scores than rows, and scores beyond the bounds.
         """
         totals, counts = np.asarray(totals, float), np.asarray(counts, float)
         low, high = self.population.bounds
         sizes = self.population.sizes[self.units : self.units + len(totals)]
-        if totals.shape != counts.shape or sizes.shape != totals.shape:
+        cheap = np.zeros((len(totals), 2)) if cheap is None else np.asarray(cheap, float)
+        if totals.shape != counts.shape or sizes.shape != totals.shape or cheap.shape != (*sizes.shape, 2):
             raise RowError(f"totals and counts of {len(self.population) - self.units} units or fewer expected")
         slack = 1e-9 * self.population.range * counts
         if (counts > sizes).any() or (totals < low * counts - slack).any() or (totals > high * counts + slack).any():
             raise RowError(f"scores from {low:g} to {high:g} expected, at most one a row")
+        if (
+            (cheap < 0).any()
+            or (cheap[:, 0] > sizes).any()
+            or (cheap[:, 1] > self.population.sizes.max(initial=0)).any()
+        ):
+            raise RowError("cheap scores from 0 to 1 expected, one a row")
         totals = np.clip(totals - low * counts, 0.0, self.population.range * counts)
         while len(totals):
             size = self._next - self.units
-            self._add(totals[:size], counts[:size])
-            totals, counts = totals[size:], counts[size:]
+            self._add(totals[:size], counts[:size], cheap[:size])
+            totals, counts, cheap = totals[size:], counts[size:], cheap[size:]
             if self.units == self._next:
                 self._prepare()
 
@@ -134,7 +147,7 @@ class ConfidenceSequence:
 
     def _inside(self) -> tuple[float, float]:
         """The ends of the interval above the lowest score: what was not refuted, and what the rows left can reach."""
-        (total, count), left, most = self._sums, self._rows_left, self.population.range
+        (total, count, _), left, most = self._sums, self._rows_left, self.population.range
         rows = max(count + left, 1e-300)
         certain = (total / rows, (total + most * left) / rows) if count + left else (0.0, most)
         low = max(self._low.bound, certain[0])
@@ -142,36 +155,44 @@ class ConfidenceSequence:
 
     def _estimate(self) -> float:
         """The mean above the lowest score, as far as it is known; NaN without scores."""
-        total, count = self._sums
+        total, count, _ = self._sums
         if count == 0:
             return float("nan")
-        if self.population.probabilities is not None:
-            return self._weighted_estimate()
-        if self.population.free is None or self.units == len(self.population):
-            return float(total / count)
-        excess = self.population.free[: self.units].sum(axis=0) - self.units * self.population.free.mean(axis=0)
-        return float((total - excess @ self._slopes) / count)
-
-    def _weighted_estimate(self) -> float:
-        total, count = self._sums
         if self.units == len(self.population):
             return float(total / count)
+        if self.population.probabilities is not None:
+            return self._weighted_estimate()
+        excess = self._excess * self._slopes[-1] if self.population.cheap else 0.0
+        if self.population.free is not None:
+            means = self.population.free.mean(axis=0)
+            of_free = self.population.free[: self.units].sum(axis=0) - self.units * means
+            excess += float(of_free @ self._slopes[: len(of_free)])
+        return float((total - excess) / count)
+
+    def _weighted_estimate(self) -> float:
         before = np.cumsum([self._totals[: self.units], self._counts[: self.units]], axis=1)
         part = self.population.weights[: self.units], self.population.units_left[: self.units]
         totals = part[0] * part[1] * self._totals[: self.units] + before[0] - self._totals[: self.units]
         counts = part[0] * part[1] * self._counts[: self.units] + before[1] - self._counts[: self.units]
-        excess = (part[1][:, None] * self.population.drawn[: self.units]).sum(axis=0) @ self._slopes
+        excess = (part[1][:, None] * self._drawn[: self.units]).sum(axis=0) @ self._slopes
         return float((totals.sum() - excess) / counts.sum()) if counts.sum() else float("nan")
 
-    def _add(self, totals: Array, counts: Array) -> None:
+    def _add(self, totals: Array, counts: Array, cheap: Array) -> None:
         """Add units that are asked while the stakes stay as they are."""
         known, first, last = self.population, self.units, self.units + len(totals)
         weights, left, most = (each[first:last] for each in (known.weights, known.units_left, known.largest))
         self._totals[first:last], self._counts[first:last] = totals, counts
-        before = np.cumsum([np.append(self._sums[0], totals), np.append(self._sums[1], counts)], axis=1)
+        new = np.stack([totals, counts, cheap[:, 0]])
+        before = np.cumsum(np.hstack([self._sums[:, None], new]), axis=1)
         self._sums, before = before[:, -1], before[:, :-1] / left
-        foretold = known.drawn[first:last] @ self._slopes
         least, greatest = (each[: len(totals)] for each in self._extremes[:, first - self._first :])
+        if known.cheap:
+            of_others = len(known) / left
+            self._drawn[first:last, -1] = weights * cheap[:, 0] + before[2] - cheap[:, 1] * of_others
+            self._excess += float((cheap[:, 0] - cheap[:, 1]).sum())
+            ends = self._slopes[-1] * np.stack([before[2] - known.sizes.max() * of_others, most + before[2]])
+            least, greatest = least + ends.min(axis=0), greatest + ends.max(axis=0)
+        foretold = self._drawn[first:last] @ self._slopes
         slope, loss_slope = weights * counts + before[1], most + before[1]
         for bound, sums, part, worst in (
             (self._low, totals, before[0], greatest),
@@ -187,14 +208,14 @@ class ConfidenceSequence:
         known, asked = self.population, self.units
         self._first = asked
         self._next = min(max(asked + 1, int(asked * GROWTH)), len(known))
-        self._slopes, variance = self._fit()
+        self._slopes, self.variance = self._fit()
         size = self._next - asked
-        self._extremes = known.extremes(self._slopes, asked, size)
+        self._extremes = known.extremes(self._slopes[: known.drawn.shape[1]], asked, size)
         if size == 0:
             return
         scored = (self._sums[1] + known.rows_left[0] / len(known)) / (asked + 1)  # rows with a score in a unit
         distances = self._distances * scored * len(known) / known.units_left[asked]
-        self._stakes = distances / (variance + distances**2)
+        self._stakes = distances / (self.variance + distances**2)
         if asked and (estimate := self._estimate()) == estimate:
             self._low.refine(estimate)
             self._high.refine(known.range - estimate)
@@ -203,12 +224,12 @@ class ConfidenceSequence:
         """How scores follow from the free metrics, and the variance of what is left, from the units so far."""
         known, asked = self.population, self.units
         prior = (known.range * known.largest[0] / 2) ** 2 if len(known) else 1.0
-        slopes = np.zeros(known.drawn.shape[1])
+        slopes = np.zeros(self._drawn.shape[1])
         if not self._sums[1]:
             return slopes, prior
         mean = self._sums[0] / self._sums[1]
         rest = known.weights[:asked] * (self._totals[:asked] - mean * self._counts[:asked])
-        drawn = known.drawn[:asked]
+        drawn = self._drawn[:asked]
         if slopes.size and asked > slopes.size + 2:
             fitted, *_ = np.linalg.lstsq(drawn, rest, rcond=None)
             left = rest - drawn @ fitted
