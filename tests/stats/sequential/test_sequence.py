@@ -17,13 +17,11 @@ from karat.stats.sequential.sequence import ConfidenceSequence
 def _course(side: LowerBound, mean: float) -> list[float]:
     """The wealth of the gambler who bets against one mean, before and after each unit."""
     wealth, course = np.ones(len(side._shares)), [1.0]
-    for seen, stakes in side._seen:
-        for at in range(len(seen.level)):
-            outcome = seen.level[at] - mean * seen.slope[at]
-            loss = seen.loss[at] + mean * seen.loss_slope[at]
-            assert outcome >= -loss - 1e-12
-            wealth *= 1 + np.minimum(stakes, 0.9 / max(loss, 1e-12)) * outcome
-            course.append(float(side._shares @ wealth))
+    for (level, slope, loss, loss_slope), stakes in zip(side._lines[: side._units], side._stakes, strict=False):
+        outcome, most = level - mean * slope, loss + mean * loss_slope
+        assert outcome >= -most - 1e-12
+        wealth *= 1 + np.minimum(stakes, 0.9 / max(most, 1e-12)) * outcome
+        course.append(float(side._shares @ wealth))
     return course
 
 

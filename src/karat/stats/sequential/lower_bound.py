@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from karat.core.columns.kinds import Array
@@ -15,44 +13,32 @@ _LEAST = 1e-12  # a loss that is nothing
 _WEALTHY = 1e200  # more is of no use
 
 
-@dataclass(frozen=True)
-class Observations:
-    """Observations of units, each a straight line over the hypotheses: at the true mean 0 is to be expected of each.
-
-    At a mean of m an observation is `level - m * slope`, and nothing below `-(loss + m * loss_slope)` was possible.
-    Each has shape (units,).
-    """
-
-    level: Array
-    slope: Array
-    loss: Array
-    loss_slope: Array
-
-    def part(self, first: int, last: int) -> Observations:
-        """The observations of some units."""
-        return Observations(*(each[first:last] for each in vars(self).values()))
-
-
 class LowerBound:
     """The lowest mean that is not refuted, of scores of at least 0.
 
-    For each hypothesis there is a gambler, who bets that the mean is higher and whose game is fair if the hypothesis
-    is true: with a probability of `alpha` at most the wealth ever reaches 1 / `alpha` times what it was. The gambler
-    shares the wealth, by `shares`, among several stakes. The higher the hypothesis, the lower the wealth at every
-    time, so that what refutes one refutes all lower ones (Waudby-Smith & Ramdas 2024, arXiv:2010.09686, for the bets
-    and for rows drawn without replacement).
+    For each hypothesis there is a gambler, who bets that the mean is higher and whose game is fair if the hypothesis is
+    true: with a probability of `alpha` at most the wealth ever reaches 1 / `alpha` times what it was. The gambler
+    shares the wealth, by `shares`, among several stakes. The higher the hypothesis, the lower the wealth at every time,
+    so that what refutes one refutes all lower ones (Waudby-Smith & Ramdas 2024, arXiv:2010.09686, for the bets and for
+    rows drawn without replacement). `units`: how many there are; `highest`: the highest score.
     """
 
-    def __init__(self, highest: float, shares: Array, alpha: float) -> None:
+    def __init__(self, units: int, highest: float, shares: Array, alpha: float) -> None:
         self.bound = 0.0
-        self._shares, self._refuted = shares, 1 / alpha
-        self._seen: list[tuple[Observations, Array]] = []
+        self._shares, self._refuted, self._units = shares, 1 / alpha, 0
+        self._lines, self._stakes = np.empty((units, 4)), np.empty((units, len(shares)))
         self._place(np.linspace(0.0, highest, HYPOTHESES, endpoint=False))
 
-    def add(self, seen: Observations, stakes: Array) -> None:
-        """Bet on further units; the `stakes`, shape (shares,), were known before the first of them was asked."""
-        self._seen.append((seen, stakes))
-        self._bet(seen, stakes)
+    def add(self, lines: Array, stakes: Array) -> None:
+        """Bet on further units; the `stakes`, shape (shares,), were known before the first of them was asked.
+
+        `lines`, shape (units, 4): the level and the slope of what is observed, `level - slope * mean`, of which 0 is to
+        be expected if the mean is true; and the level and the slope of the loss, `level + slope * mean`: nothing below
+        it with a minus was possible.
+        """
+        first, self._units = self._units, self._units + len(lines)
+        self._lines[first : self._units], self._stakes[first : self._units] = lines, stakes
+        self._bet(first)
 
     def refine(self, estimate: float) -> None:
         """Put the hypotheses closer to each other between the bound and an `estimate`, where few of them are left."""
@@ -62,8 +48,7 @@ class LowerBound:
                 return
             last = self.bound
             self._place(np.linspace(last, (last + estimate) / 2, HYPOTHESES + 1)[1:])
-            for seen, stakes in self._seen:
-                self._bet(seen, stakes)
+            self._bet(0)
             if self.bound == last:
                 return
 
@@ -71,16 +56,18 @@ class LowerBound:
         self._means = means
         self._wealth = np.ones((len(self._shares), len(means)))
 
-    def _bet(self, seen: Observations, stakes: Array) -> None:
-        for first in range(0, len(seen.level), CHUNK):
-            part = seen.part(first, first + CHUNK)
-            outcome = part.level[:, None] - part.slope[:, None] * self._means
-            loss = part.loss[:, None] + part.loss_slope[:, None] * self._means
-            bets = np.minimum(stakes[:, None], (BOLDEST / np.maximum(loss, _LEAST))[:, None, :])
-            wealth = np.concatenate([self._wealth[None], 1 + bets * outcome[:, None, :]])
+    def _bet(self, first: int) -> None:
+        """Bet on the units from the `first` on."""
+        for start in range(first, self._units, CHUNK):
+            part = slice(start, min(start + CHUNK, self._units))
+            level, slope, loss, loss_slope = self._lines[part].T[:, :, None]
+            outcome = level - slope * self._means
+            most = BOLDEST / np.maximum(loss + loss_slope * self._means, _LEAST)
+            bets = np.minimum(self._stakes[part, :, None], most[:, None])
             with np.errstate(over="ignore", under="ignore"):
+                wealth = np.concatenate([self._wealth[None], 1 + bets * outcome[:, None]])
                 np.multiply.accumulate(wealth, axis=0, out=wealth)
-                most = (self._shares @ wealth).max(axis=0)
+                highest = (self._shares @ wealth).max(axis=0)
             self._wealth = np.minimum(wealth[-1], _WEALTHY)
-            refuted = self._means[most >= self._refuted]
+            refuted = self._means[highest >= self._refuted]
             self.bound = max(self.bound, refuted.max(initial=self.bound))

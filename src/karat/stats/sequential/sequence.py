@@ -9,7 +9,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import RowError, SpecError
 from karat.stats.inference import Inference
-from karat.stats.sequential.lower_bound import LowerBound, Observations
+from karat.stats.sequential.lower_bound import LowerBound
 from karat.stats.sequential.population import Population
 
 FINER = 0.3  # the ratio of the distances, in shares of the range, on which the wealth is laid
@@ -61,7 +61,7 @@ class ConfidenceSequence:
             self._distances = np.append(self._distances, width / 2)
             shares = np.append(shares * (1 - WISHED), WISHED)
         alpha = (1 - inference.confidence) / 2
-        self._low, self._high = (LowerBound(population.range, shares, alpha) for _ in range(2))
+        self._low, self._high = (LowerBound(len(population), population.range, shares, alpha) for _ in range(2))
         self._next = 0
         self._prepare()
 
@@ -200,7 +200,7 @@ class ConfidenceSequence:
         ):
             sign = 1.0 if bound is self._low else -1.0
             level = weights * sums + part - sign * foretold
-            bound.add(Observations(level, slope, worst - part, loss_slope), self._stakes)
+            bound.add(np.column_stack([level, slope, worst - part, loss_slope]), self._stakes)
         self.units = last
 
     def _prepare(self) -> None:
