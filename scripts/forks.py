@@ -16,9 +16,11 @@ from itertools import chain, pairwise
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
+from _pytest.capture import FDCapture
 
 if TYPE_CHECKING:
     from _pytest.config.argparsing import Parser
@@ -112,10 +114,11 @@ def work(session: pytest.Session, folder: Path, items: Iterator[pytest.Item], do
         config: Any = session.config
         config.pluginmanager.unregister(name="terminalreporter")
         config.pluginmanager.register(Sender(config, door))
-        capture = config.pluginmanager.getplugin("capturemanager")
-        capture.stop_global_capturing()  # else all workers write into one file
-        capture.start_global_capturing()
-        capture.suspend_global_capture()
+        capturing = config.pluginmanager.getplugin("capturemanager")._global_capturing  # noqa: SLF001
+        for stream in (capturing.out, capturing.err):
+            if isinstance(stream, FDCapture):  # a file of its own: modules may hold the objects
+                with TemporaryFile() as file:
+                    os.dup2(file.fileno(), stream.tmpfile.fileno())
         folder.mkdir()
         config._tmp_path_factory._basetemp = folder  # noqa: SLF001
         for item, following in pairwise(chain(items, [None])):
