@@ -4,16 +4,16 @@ import http.client
 import inspect
 import json
 import logging
-import multiprocessing
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial, partialmethod
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,17 +26,6 @@ from hypothesis import HealthCheck, settings
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefgh")]
 SLOW = 0.4  # seconds
-
-PRELOADED = ["karat.cli.main", "karat.metrics.text.bleu", "karat.runs.scoring.pipeline"]
-PRELOADED += ["karat.runs.store.writer", "pandas", "pyarrow.parquet"]
-TAKE_OVER = """
-import os, sys
-os.chdir(folder)
-os.environ.clear()
-os.environ.update(environment)
-os.dup2(output.fileno(), 1)
-sys.argv = words
-"""
 
 # A busy machine is no reason for a test to fail.
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -56,59 +45,72 @@ def own_replies(monkeypatch, tmp_path):
     context._default.cache_clear()
 
 
-class Forked:
-    """A process that runs code, as `subprocess.Popen([sys.executable, "-c", code, *words], stdout=PIPE, text=True)`.
+class Warm(subprocess.Popen):
+    """A process of Python that has imported karat, as `subprocess.Popen`: `resident.py` forks it from one that has."""
 
-    It is forked from one that has imported karat: many that are killed at once need not import it each.
+    def __init__(self, command, *words, **options):
+        receive, send = os.pipe()
+        super().__init__([*command, str(send), *map(str, words)], pass_fds=[send], **options)
+        os.close(send)
+        with os.fdopen(receive, "rb") as told:
+            self.process = int.from_bytes(told.read(8), "big")
+        assert self.process
+
+    def send_signal(self, sig):
+        if self.poll() is None:
+            os.kill(self.process, sig)
+
+
+@contextmanager
+def start_resident(python=sys.executable, **options):
+    """Start a process that has imported karat; the command by which it is asked to fork."""
+    script = Path(__file__).with_name("resident.py")
+    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{folder}/door")  # the path of a socket has to be short
+        server.listen(64)
+        with subprocess.Popen([python, script], stdin=server, **options) as process:
+            yield [sys.executable, "-IS", str(script), f"{folder}/door"]
+            process.kill()
+
+
+@pytest.fixture(scope="session")
+def resident():
+    """Starts a process that has imported karat, and forks for those who ask by a command."""
+    return start_resident
+
+
+@pytest.fixture(scope="session")
+def _command():
+    with start_resident() as command:
+        yield command
+
+
+@pytest.fixture(scope="session")
+def python(_command):
+    """Starts Python that has imported karat: `python("-m", "karat", *words)` or `python("-c", code, *words)`.
+
+    `python.run` waits until it has ended, and is as `subprocess.run`.
     """
 
-    def __init__(self, context, code: str, *words: object) -> None:
-        receive, send = context.Pipe(duplex=False)
-        given = {"folder": str(Path.cwd()), "environment": dict(os.environ), "output": send}
-        given |= {"words": ["-c", *map(str, words)], "__name__": "__main__"}
-        self._process = context.Process(target=exec, args=(TAKE_OVER + code, given))
-        self._process.start()
-        send.close()
-        self.stdout = os.fdopen(os.dup(receive.fileno()), encoding="utf-8")
-        receive.close()
+    def run(*words, input=None, check=False, **options):  # noqa: A002
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with start(*words, **pipes | options) as process:
+            said = process.communicate(input)
+        assert not check or process.returncode == 0, said
+        return subprocess.CompletedProcess(words, process.returncode, *said)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._process.join()
-        self.stdout.close()
-
-    @property
-    def returncode(self):
-        return self._process.exitcode
-
-    def kill(self):
-        self._process.kill()
+    start = partial(Warm, _command)
+    start.run = run
+    return start
 
 
 @pytest.fixture(scope="session")
-def fork():
-    """Starts a process that has imported karat: `fork(code, *words)`."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    return partial(Forked, context)
-
-
-@pytest.fixture(scope="session")
-def karat_program(tmp_path_factory):
-    """The path of a program `karat` for scripts that call it often: a process that has imported it forks for each."""
-    program, script = tmp_path_factory.mktemp("bin") / "karat", Path(__file__).with_name("resident.py")
-    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
-        door = f"{folder}/door"  # the path of a socket has to be short
-        server.bind(door)
-        server.listen(64)
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {script} {door} "$@"\n')
-        program.chmod(0o755)
-        process = subprocess.Popen([sys.executable, script], stdin=server)
-        yield program
-        process.kill()
-        process.wait()
+def karat_program(_command, tmp_path_factory):
+    """The path of a program `karat` for scripts that call it often."""
+    program = tmp_path_factory.mktemp("bin") / "karat"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(_command)} 0 -m karat "$@"\n')
+    program.chmod(0o755)
+    return program
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def requirements(name):
 
 
 @pytest.fixture(scope="session")
-def bare(tmp_path_factory):
+def bare(tmp_path_factory, resident):
     """Runs karat's command in the environment, in a folder: from arguments to the finished process."""
     root = tmp_path_factory.mktemp("bare")
     venv.create(root, with_pip=False, symlinks=True)
@@ -37,14 +37,14 @@ def bare(tmp_path_factory):
     metadata = Path(str(distribution("karat")._path))
     (packages / metadata.name).symlink_to(metadata)
     (packages / "karat").symlink_to(Path(karat.__file__).parent)
-    python = root / "bin" / "python"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(root), "COLUMNS": "100"}
+    with resident(root / "bin" / "python", env=environment) as command:
 
-    def run(*arguments, cwd, stdin=None):
-        environment = {"PATH": os.environ["PATH"], "HOME": str(root), "COLUMNS": "100"}
-        command = [python, "-m", "karat", *arguments]
-        return subprocess.run(
-            command, cwd=cwd, env=environment, input=stdin, capture_output=True, text=True, timeout=120, check=False
-        )
+        def run(*arguments, cwd):
+            words = [*command, "0", "-m", "karat", *arguments]
+            return subprocess.run(
+                words, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False
+            )
 
-    run.python, run.packages = python, packages
-    return run
+        run.packages = packages
+        yield run

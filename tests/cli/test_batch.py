@@ -1,10 +1,8 @@
 """`karat batch`: requests of judges that are answered in batches, and scored as if they had been asked."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -93,11 +91,11 @@ def test_a_batch_that_was_cancelled_says_how_to_go_on():
         assert sizes(server) == [12, 6]
 
 
-def test_after_an_interrupt_the_batch_is_named_and_found_again():
+def test_after_an_interrupt_the_batch_is_named_and_found_again(python):
     with FakeServer(judged, batch_seconds=3600) as server:
         run(server, "--write-requests", "requests.jsonl")
-        command = [sys.executable, "-m", "karat", *BATCH, "--base-url", server.url]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
+        words = ["-m", "karat", *BATCH, "--base-url", server.url]
+        with python(*words, stderr=subprocess.PIPE, text=True) as process:
             while "in_progress" not in process.stderr.readline():
                 pass
             process.send_signal(signal.SIGINT)

@@ -6,8 +6,6 @@ import pty
 import re
 import shutil
 import signal
-import subprocess
-import sys
 
 import click
 import pytest
@@ -154,13 +152,11 @@ def test_interrupted(name, place, monkeypatch):
 
 @pytest.mark.parametrize("name", SERVERS)
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_what_goes_on_until_it_is_interrupted(name, sent, place):
+def test_what_goes_on_until_it_is_interrupted(name, sent, place, python):
     ours, theirs = pty.openpty()
     words = COMMANDS[name].format(file="rows.jsonl", folder=".", run="kept").split()
     entry = theirs if name == LABEL else -1
-    with subprocess.Popen(
-        [sys.executable, "-m", "karat", *words], stdin=entry, stdout=-1, stderr=-1, text=True
-    ) as process:
+    with python("-m", "karat", *words, stdin=entry, stdout=-1, stderr=-1, text=True) as process:
         if name == "mcp":
             process.stdin.write(HELLO + "\n")
             process.stdin.flush()

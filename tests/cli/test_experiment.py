@@ -1,7 +1,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -85,13 +84,13 @@ def test_what_cannot_be(run, words, code, said):
     assert (done.exit_code, said in done.stderr) == (code, True), done.output
 
 
-def test_an_interrupted_experiment_says_how_to_go_on_and_does(run):
+def test_an_interrupted_experiment_says_how_to_go_on_and_does(run, python):
     rows = [{"id": row, "gold": "a0"} for row in range(60)]
     Path("many.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ["task.py:slow", "--data", "many.jsonl", "-m", "exact_match", "--run", "cut", "--concurrency", "3"]
     asked = Path("asked.txt")
-    with subprocess.Popen(
-        [sys.executable, "-m", "karat", "experiment", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    with python(
+        "-m", "karat", "experiment", *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         while process.poll() is None and not (asked.exists() and len(asked.read_text().split()) > 9):
             time.sleep(0.01)

@@ -1,7 +1,6 @@
 import json
 import signal
 import subprocess
-import sys
 from urllib.request import Request, urlopen
 
 import pytest
@@ -10,9 +9,9 @@ from click.testing import CliRunner
 from karat.cli.main import main
 
 
-def test_it_serves_until_it_is_interrupted():
-    command = [sys.executable, "-m", "karat", "fake-llm", "--answer", "yes", "--latency", "0.01", "--fault", "order=1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+def test_it_serves_until_it_is_interrupted(python):
+    words = ["-m", "karat", "fake-llm", "--answer", "yes", "--latency", "0.01", "--fault", "order=1"]
+    with python(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         name, _, url = process.stdout.readline().strip().partition("=")
         assert name == "OPENAI_BASE_URL"
         body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "?"}]}).encode()

@@ -7,9 +7,8 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
@@ -172,22 +171,28 @@ def test_judges_are_listed_and_explained():
     assert "combined by" not in told
 
 
-@contextmanager
-def started(server, *words):
-    given = ["-m", "judge:correctness", "--model", "small", "--base-url", server.url, "-o", "out.jsonl", *words]
-    with subprocess.Popen(
-        [sys.executable, "-m", "karat", "score", "answers.jsonl", *given],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        yield process
+@pytest.fixture
+def started(python):
+    """Starts a command of a judge that asks a server."""
+
+    def start(server, *words):
+        given = ["-m", "judge:correctness", "--model", "small", "--base-url", server.url, "-o", "out.jsonl", *words]
+        words = ["-m", "karat", "score", "answers.jsonl", *given]
+        return python(*words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    return start
 
 
-def finish(server, *words):
-    with started(server, *words) as process:
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+@pytest.fixture
+def finish(started):
+    """Runs that command to its end."""
+
+    def run(server, *words):
+        with started(server, *words) as process:
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+
+    return run
 
 
 def table(folder):
@@ -200,7 +205,7 @@ def journalled(folder):
         return store.execute("SELECT count(*) FROM replies").fetchone()[0]
 
 
-def test_killed_at_any_instant_and_resumed_it_asks_nothing_again(folder):
+def test_killed_at_any_instant_and_resumed_it_asks_nothing_again(folder, started, finish):
     rows = 120
     write(folder / "answers.jsonl", rows)
     with FakeServer(judged, latency=(0.01, 0.1)) as server:
@@ -222,7 +227,7 @@ def test_killed_at_any_instant_and_resumed_it_asks_nothing_again(folder):
         assert table(folder) == undisturbed
 
 
-def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(folder):
+def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(folder, started, finish):
     rows = 100
     write(folder / "answers.jsonl", rows)
     with FakeServer(judged, latency=0.2) as server:

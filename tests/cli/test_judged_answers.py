@@ -5,7 +5,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -187,10 +186,10 @@ def test_wrong_usage_is_told_before_anything_is_asked(spec, words, message, fold
     assert not (folder / "replies.sqlite").exists()
 
 
-def finish(server, *words, signal_after=None):
+def finish(python, server, *words, signal_after=None):
     given = ["-m", "mean_of(judge:correctness)", "--model", "small", "--base-url", server.url, "-o", "out.jsonl"]
-    command = [sys.executable, "-m", "karat", "score", "answers.jsonl", *given, *words]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    words = ["-m", "karat", "score", "answers.jsonl", *given, *words]
+    with python(*words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         if signal_after is not None:
             while not server.calls:
                 time.sleep(0.01)
@@ -200,17 +199,17 @@ def finish(server, *words, signal_after=None):
     assert signal_after is not None or process.returncode == 0, said
 
 
-def test_killed_and_resumed_it_judges_no_answer_twice(folder):
+def test_killed_and_resumed_it_judges_no_answer_twice(folder, python):
     write(folder, [[f"{n}{letter}" for letter in "abcd"] for n in range(30)])
     with FakeServer(judged, latency=(0.01, 0.05)) as server:
-        finish(server, "--run", "whole", "--concurrency", "8")
+        finish(python, server, "--run", "whole", "--concurrency", "8")
     undisturbed = without_latency(folder)
     for path in folder.glob("replies.sqlite*"):
         path.unlink()
     with FakeServer(judged, latency=(0.01, 0.05)) as server:
-        finish(server, "--run", "stopped", "--concurrency", "8", signal_after=0.3)
+        finish(python, server, "--run", "stopped", "--concurrency", "8", signal_after=0.3)
         before = server.calls
-        finish(server, "--run", "stopped", "--resume")
+        finish(python, server, "--run", "stopped", "--resume")
         asked_again = server.calls - before
     assert 0 < before < 120
     assert 120 - before <= asked_again <= 120 - before + 8  # those under way when it was killed

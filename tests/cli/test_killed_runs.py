@@ -4,8 +4,8 @@ import json
 import os
 import random
 import subprocess
-import sys
 from collections import Counter
+from functools import partial
 from time import sleep
 
 import pytest
@@ -24,13 +24,19 @@ def server():
         yield server
 
 
-def start(server, folder, *flags):
+@pytest.fixture
+def start(python, server, tmp_path):
+    """Starts a judged run."""
+    return partial(_start, python, server, tmp_path)
+
+
+def _start(python, server, folder, *flags):
     rows = ({"question": f"{n}?", "prediction": str(n), "reference": str(n)} for n in range(ROWS))
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     command = ["score", "rows.jsonl", "-m", "judge:correctness", "--model", "fake", "--run", "first", "--concurrency"]
     environment = {"OPENAI_BASE_URL": server.url, "KARAT_RUNS": "runs", "KARAT_CACHE": str(folder / "replies.sqlite")}
-    return subprocess.Popen(
-        [sys.executable, "-m", "karat", *command, str(CONCURRENCY), *flags],
+    return python(
+        *("-m", "karat", *command, CONCURRENCY, *flags),
         env=os.environ | environment,
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -39,10 +45,10 @@ def start(server, folder, *flags):
     )
 
 
-def kill_while_asking(server, folder, *flags):
+def kill_while_asking(start, server, *flags):
     """Kill a process at a random moment after its first call."""
     before = server.calls
-    with start(server, folder, *flags) as process:
+    with start(*flags) as process:
         while server.calls == before and process.poll() is None:
             sleep(0.002)
         sleep(random.uniform(0, 0.2))  # noqa: S311
@@ -53,10 +59,10 @@ def used(folder):
     return json.loads((folder / "runs" / "first" / "manifest.json").read_text())["models"]
 
 
-def test_a_killed_run_counts_every_call_since_it_began(server, tmp_path):
+def test_a_killed_run_counts_every_call_since_it_began(server, start, tmp_path):
     for kill in range(KILLS):
-        kill_while_asking(server, tmp_path, *(["--resume"] if kill else []))
-    process = start(server, tmp_path, "--resume")
+        kill_while_asking(start, server, *(["--resume"] if kill else []))
+    process = start("--resume")
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 0, said
     models, in_flight = used(tmp_path), KILLS * CONCURRENCY
@@ -69,17 +75,17 @@ def test_a_killed_run_counts_every_call_since_it_began(server, tmp_path):
     assert twice.total() - len(twice) <= in_flight
 
 
-def test_a_killed_run_without_a_cache_counts_every_call_too(server, tmp_path):
-    kill_while_asking(server, tmp_path, "--no-cache")
-    process = start(server, tmp_path, "--no-cache", "--resume")
+def test_a_killed_run_without_a_cache_counts_every_call_too(server, start, tmp_path):
+    kill_while_asking(start, server, "--no-cache")
+    process = start("--no-cache", "--resume")
     assert process.communicate(timeout=120) is not None
     assert server.calls <= used(tmp_path)["calls"] <= server.calls + CONCURRENCY
 
 
-def test_a_run_of_a_name_that_was_removed_begins_at_zero(server, tmp_path):
+def test_a_run_of_a_name_that_was_removed_begins_at_zero(start, python, tmp_path):
     for _ in range(2):
-        process = start(server, tmp_path, "--no-cache", "--resume", "--max-calls", "250", "--limit", "150")
+        process = start("--no-cache", "--resume", "--max-calls", "250", "--limit", "150")
         assert process.communicate(timeout=120) is not None
         assert used(tmp_path)["calls"] == 150
-        subprocess.run([sys.executable, "-m", "karat", "runs", "remove", "first"], cwd=tmp_path, check=True,
-                       env=os.environ | {"KARAT_RUNS": "runs"}, input="y", text=True)  # fmt: skip
+        words = ["-m", "karat", "runs", "remove", "first"]
+        python.run(*words, cwd=tmp_path, check=True, input="y", env=os.environ | {"KARAT_RUNS": "runs"})

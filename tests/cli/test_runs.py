@@ -1,7 +1,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -198,12 +197,10 @@ main()
 
 
 @pytest.mark.usefixtures("run")
-def test_a_second_interrupt_ends_a_metric_that_hangs():
+def test_a_second_interrupt_ends_a_metric_that_hangs(python):
     pq.write_table(pa.table({"prediction": ["a"] * 4}), "rows.parquet", row_group_size=2)
     words = ["score", "rows.parquet", "-m", "hanging", "--run", "first", "--engine", "threads"]
-    with subprocess.Popen(
-        [sys.executable, "-c", HANGING, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with python("-c", HANGING, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "waits\n"
         for _ in range(2):
             process.send_signal(signal.SIGINT)
@@ -217,13 +214,13 @@ def test_a_second_interrupt_ends_a_metric_that_hangs():
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypatch, sent, code):
+def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypatch, sent, code, python):
     monkeypatch.setenv("KARAT_THREADS", "1")
     rows = pa.table({"prediction": [f"a{row}" for row in range(500)], "gold": ["a1"] * 500})
     with pa.ipc.new_file("rows.arrow", rows.schema) as writer:
         writer.write_table(rows, max_chunksize=5)
-    words = [sys.executable, "-c", SLOW, "score", "rows.arrow", "-m", "slow", "-m", "exact_match", "--run", "first"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    words = ["-c", SLOW, "score", "rows.arrow", "-m", "slow", "-m", "exact_match", "--run", "first"]
+    with python(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         for _ in range(4):
             assert process.stdout.readline() == "scored\n"
         process.send_signal(sent)
@@ -234,9 +231,9 @@ def test_an_interrupted_run_keeps_all_that_was_scored_and_goes_on(run, monkeypat
     assert "Traceback" not in said
     assert unfinished_runs() == ["first"]
     assert "not finished" in run("runs").stdout
-    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    refused = python.run(*words)
     assert (refused.returncode, "continue it with --resume" in refused.stderr) == (1, True)
-    again = subprocess.run([*words, "--resume"], capture_output=True, text=True, check=True)
+    again = python.run(*words, "--resume", check=True)
     assert again.stdout.splitlines().count("scored") <= 97
     kept = open_run("first")
     assert kept.values["metrics"][1] == karat.score(rows, "exact_match").as_dict()["metrics"][0]

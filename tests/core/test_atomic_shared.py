@@ -27,10 +27,10 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_a_killed_process_left_is_used_again(tmp_path, monkeypatch, fork):
+def test_what_a_killed_process_left_is_used_again(tmp_path, monkeypatch, python):
     monkeypatch.chdir(tmp_path)
     for _ in range(3):
-        with fork(KILLED) as process:
+        with python("-c", KILLED) as process:
             pass
         assert process.returncode == -signal.SIGKILL
         assert names(tmp_path) == [".out.csv.new"]

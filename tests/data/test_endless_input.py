@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from typing import NamedTuple
 
 import pytest
@@ -51,14 +49,8 @@ def test_input_without_end_stops_where_the_disk_is_full(monkeypatch):
     assert endless.sent == 24 << 20
 
 
-def test_standard_input_without_rows_ends_without_a_traceback(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "karat", "score", "-", "-m", "exact_match"],
-        input=bytes(1 << 20),
-        capture_output=True,
-        timeout=120,
-        check=False,
-        cwd=tmp_path,
-    )
+def test_standard_input_without_rows_ends_without_a_traceback(tmp_path, python):
+    words = ["-m", "karat", "score", "-", "-m", "exact_match"]
+    done = python.run(*words, input="\0" * (1 << 20), cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr.startswith(b"Error: standard input starts with a zero byte")
+    assert done.stderr.startswith("Error: standard input starts with a zero byte")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import re
-import subprocess
-import sys
 
 import pyarrow as pa
 import pytest
@@ -69,14 +67,13 @@ def test_no_message_speaks_of_pythons_limits(tmp_path, value, metric, form):
     assert done.exit_code in (0, 1)
 
 
-def test_a_manifest_of_300_mb_is_refused_before_it_is_read(tmp_path, monkeypatch):
+def test_a_manifest_of_300_mb_is_refused_before_it_is_read(tmp_path, monkeypatch, python):
     monkeypatch.chdir(tmp_path)
     karat.score([json.loads(ROW)], "exact_match", run="large")
     manifest = tmp_path / "karat-runs" / "large" / "manifest.json"
     with manifest.open("r+b") as file:
         file.truncate(300 << 20)
-    show = [sys.executable, "-m", "karat", "runs", "show", "large"]
-    done = subprocess.run(show, capture_output=True, text=True, check=False)
+    done = python.run("-m", "karat", "runs", "show", "large")
     assert done.returncode == 1
     assert "manifest.json has 300 MB, more than the 256 MB that karat reads" in done.stderr
 

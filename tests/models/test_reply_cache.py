@@ -5,7 +5,6 @@ import os
 import sqlite3
 import stat
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -140,11 +139,8 @@ with ReplyCache(sys.argv[1]) as store:
 """
 
 
-def test_two_processes_write_one_file_and_agree(path):
-    both = [
-        subprocess.Popen([sys.executable, "-c", WRITER, path, name], stdout=subprocess.PIPE, text=True)
-        for name in ("one", "other")
-    ]
+def test_two_processes_write_one_file_and_agree(path, python):
+    both = [python("-c", WRITER, path, name, stdout=subprocess.PIPE, text=True) for name in ("one", "other")]
     said = [process.communicate(timeout=60)[0].split() for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert said[0] == said[1]

@@ -1,10 +1,8 @@
 """`karat judge --exam`: what a dry run says, the gate, and that nothing answered is asked twice."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -120,11 +118,11 @@ def test_flags_that_do_not_go_with_an_exam_are_told(folder):
         assert problem in found.output, found.output
 
 
-def test_an_exam_that_is_killed_continues_and_asks_nothing_twice_that_was_answered(folder):
+def test_an_exam_that_is_killed_continues_and_asks_nothing_twice_that_was_answered(folder, python):
     with FakeServer(accepts_all, latency=0.05) as server:
-        words = [sys.executable, "-m", "karat", "judge", "answers.jsonl", "-m", "judge:correctness", "--model", "small"]
+        words = ["-m", "karat", "judge", "answers.jsonl", "-m", "judge:correctness", "--model", "small"]
         words += ["--base-url", server.url, "--concurrency", "4", "--exam", "20"]
-        killed = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
+        killed = python(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while server.calls < 60 and killed.poll() is None:
             time.sleep(0.02)
         killed.send_signal(signal.SIGKILL)

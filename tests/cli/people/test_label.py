@@ -5,8 +5,6 @@ import os
 import pty
 import re
 import signal
-import subprocess
-import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,10 +29,9 @@ def _rows_here(tmp_path, monkeypatch):
 class Terminal:
     """The command in a terminal of its own; `screen` is what it has printed."""
 
-    def __init__(self, words):
+    def __init__(self, python, words):
         self.main, inner = pty.openpty()
-        program = [sys.executable, "-m", "karat", *words]
-        self.process = subprocess.Popen(program, stdin=inner, stdout=inner, stderr=inner, start_new_session=True)
+        self.process = python("-m", "karat", *words, stdin=inner, stdout=inner, stderr=inner)
         os.close(inner)
         self.screen = ""
 
@@ -53,19 +50,25 @@ class Terminal:
         return self.wait_for(then)
 
 
-@contextmanager
-def terminal(*words):
-    started = Terminal(words or WORDS)
-    try:
-        yield started
-    finally:
-        with suppress(ProcessLookupError):
-            started.process.kill()
-        started.process.wait()
-        os.close(started.main)
+@pytest.fixture
+def terminal(python):
+    """Starts the command in a terminal, in which it is killed at the end."""
+
+    @contextmanager
+    def start(*words):
+        started = Terminal(python, words or WORDS)
+        try:
+            yield started
+        finally:
+            with suppress(ProcessLookupError):
+                started.process.kill()
+            started.process.wait()
+            os.close(started.main)
+
+    return start
 
 
-def test_each_key_does_its_work_and_survives_a_kill():
+def test_each_key_does_its_work_and_survives_a_kill(terminal):
     with terminal() as first:
         shown = first.wait_for(r"row 1 of 9, annotator ada(.*)1 good \(1\)   2 bad \(0\)   s skip").group(1)
         assert "an <U+001B>[2J answer" in shown
@@ -94,7 +97,7 @@ def test_each_key_does_its_work_and_survives_a_kill():
 
 
 @pytest.mark.parametrize("first_pause", [0.05, 0.4])
-def test_a_key_that_is_held_labels_no_row_that_nobody_has_seen(first_pause):
+def test_a_key_that_is_held_labels_no_row_that_nobody_has_seen(first_pause, terminal):
     with terminal() as started:
         started.wait_for(r"row 1 of 9.*help")
         started.press("1", r"row 2 of 9.*help")
@@ -109,7 +112,7 @@ def test_a_key_that_is_held_labels_no_row_that_nobody_has_seen(first_pause):
     assert kept == ["good", "bad"]
 
 
-def test_a_judge_says_which_labels_there_are():
+def test_a_judge_says_which_labels_there_are(terminal):
     with terminal("label", "rows.jsonl", "-o", "l.jsonl", "-m", "judge:correctness", "--show", "answer") as started:
         started.wait_for(r"1 correct \(1\)   2 incorrect \(0\)")
         for at in range(2, 10):
@@ -121,7 +124,7 @@ def test_a_judge_says_which_labels_there_are():
         started.press("\x04", "0 of 9 rows are done")
 
 
-def test_a_row_that_is_finished_in_another_window_is_not_labelled_twice():
+def test_a_row_that_is_finished_in_another_window_is_not_labelled_twice(terminal):
     with terminal() as first, terminal() as second:
         first.wait_for(r"row 1 of 9.*help")
         second.wait_for(r"row 1 of 9.*help")

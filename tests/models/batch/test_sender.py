@@ -6,7 +6,6 @@ import os
 import random
 import re
 import subprocess
-import sys
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -217,7 +216,7 @@ def test_what_ends_at_any_step_is_continued(step, when, monkeypatch, fake):
     check_paid_once(fake, 30)
 
 
-def test_killed_at_any_instant_and_started_again_nothing_is_paid_for_twice(fake):
+def test_killed_at_any_instant_and_started_again_nothing_is_paid_for_twice(fake, python):
     program = """
 import asyncio, sys
 from karat.models.batch import sender as module
@@ -230,14 +229,14 @@ with sender.journal:
     asyncio.run(sender.run())
 print(*sender.counts)
 """
-    command, rows = [sys.executable, "-c", program, fake.url], 200
+    command, rows = ["-c", program, fake.url], 200
     write(range(rows))
     for _ in range(KILLS):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with python(*command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout.readline() == "ready\n"
             sleep(random.uniform(0, 0.2))  # noqa: S311
             process.kill()
-    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    said = python.run(*command, check=True).stdout
     assert said.splitlines()[-1] == f"{rows} {rows}"
     assert read() == {number: f"WORD {number}" for number in range(rows)}
     check_paid_once(fake, rows)

@@ -1,8 +1,6 @@
 """Vectors kept on disk: each made once, shared by processes, never half there."""
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -117,8 +115,8 @@ assert made.rows[:, 1].tolist() == list(range(2000))
 """
 
 
-def test_processes_share_a_file(path):
-    both = [subprocess.Popen([sys.executable, "-c", WRITER, path]) for _ in range(3)]
+def test_processes_share_a_file(path, python):
+    both = [python("-c", WRITER, path) for _ in range(3)]
     assert [each.wait() for each in both] == [0, 0, 0]
     with sqlite3.connect(path) as db:
         assert db.execute("SELECT count(*) FROM vectors").fetchone() == (2000,)

@@ -7,7 +7,6 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 from contextlib import closing
 from time import sleep
@@ -60,11 +59,16 @@ with ReplyCache(folder + "/replies.sqlite") as store:
 """
 
 
-def start(folder, rows=ROWS, latency=0.003):
-    command = [sys.executable, "-c", RUN, str(folder), str(rows), str(latency)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    return process
+@pytest.fixture
+def start(python):
+    """Starts a process that asks, and waits until it is ready."""
+
+    def start(folder, rows=ROWS, latency=0.003):
+        process = python("-c", RUN, folder, rows, latency, stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    return start
 
 
 def end(process):
@@ -90,7 +94,7 @@ def kept(folder):
         return {json.loads(text)["text"][::-1] for (text,) in db.execute("SELECT reply FROM replies")}
 
 
-def test_killed_at_any_instant_and_resumed_nothing_kept_is_asked_again(tmp_path):
+def test_killed_at_any_instant_and_resumed_nothing_kept_is_asked_again(tmp_path, start):
     rng = random.Random()  # noqa: S311
     undisturbed = [str(number)[::-1] for number in range(ROWS)]
     kills = 0
@@ -117,7 +121,7 @@ def test_killed_at_any_instant_and_resumed_nothing_kept_is_asked_again(tmp_path)
         assert len(asked(folder)) <= written <= len(asked(folder)) + 5
 
 
-def test_an_interrupt_ends_the_calls_under_way_and_makes_no_other(tmp_path):
+def test_an_interrupt_ends_the_calls_under_way_and_makes_no_other(tmp_path, start):
     process = start(tmp_path, rows=1000, latency=0.2)
     while len(asked(tmp_path)) < 12:
         sleep(0.01)

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -187,7 +185,7 @@ def test_a_label_is_for_the_row_that_was_shown(path):
     assert len(lines(path)) == 3
 
 
-def test_no_label_of_two_processes_at_once_is_lost_or_doubled(path):
+def test_no_label_of_two_processes_at_once_is_lost_or_doubled(path, python):
     program = """if True:
         from karat.runs.labels.rows_to_label import RowToLabel
         from karat.runs.labels.session import FinishedRow, Session
@@ -199,7 +197,7 @@ def test_no_label_of_two_processes_at_once_is_lost_or_doubled(path):
             except FinishedRow:
                 pass
     """
-    processes = [subprocess.Popen([sys.executable, "-c", program.replace("NAME", name)]) for name in ("good", "bad")]
+    processes = [python("-c", program.replace("NAME", name)) for name in ("good", "bad")]
     assert [process.wait() for process in processes] == [0, 0]
     assert len(lines(path)) == len({line["id"] for line in lines(path)}) == 30
     assert session(path).finished == 30

@@ -2,6 +2,7 @@
 
 import os
 import random
+import subprocess
 import time
 
 import numpy as np
@@ -65,11 +66,11 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def start(folder, fork):
+def start(folder, python):
     """Starts a process that writes a run; `last` is the file it keeps last, by number, before it kills itself."""
 
     def start(name, *, resume, last=0):
-        process = fork(RUN, name, "resume" if resume else "begin", last)
+        process = python("-c", RUN, name, "resume" if resume else "begin", last, stdout=subprocess.PIPE, text=True)
         assert process.stdout.readline() == "ready\n"
         return process
 

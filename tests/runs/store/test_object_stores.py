@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from itertools import islice
 from pathlib import Path
@@ -199,15 +197,21 @@ score()
 """
 
 
-def drive(rows, kind, last=-1):
+@pytest.fixture
+def drive(python):
     """How many rows a process scored until it ended, and how; the same run is on the disk then."""
-    command = [sys.executable, "-c", DRIVER, str(rows), kind, str(last)]
-    ended = subprocess.run(command, check=False, capture_output=True, cwd=rows.parent, text=True)
-    return sum(map(int, ended.stdout.split())), ended.returncode
+
+    def run(rows, kind, last=-1):
+        ended = python.run("-c", DRIVER, rows, kind, last, cwd=rows.parent)
+        return sum(map(int, ended.stdout.split())), ended.returncode
+
+    return run
 
 
 @pytest.mark.parametrize("kind", ["parts", "stream"])
-def test_a_killed_driver_goes_on_and_scores_nothing_twice_that_was_complete(rows, s3, tmp_path, monkeypatch, kind):
+def test_a_killed_driver_goes_on_and_scores_nothing_twice_that_was_complete(
+    rows, s3, tmp_path, monkeypatch, kind, drive
+):
     before, code = drive(rows, kind, last=4)
     assert code == -signal.SIGKILL
     assert (run_names(), unfinished_runs()) == ([], ["a"])

@@ -326,13 +326,11 @@ with lock(Path(sys.argv[1]), "a"):
 """
 
 
-def test_two_processes_never_write_the_same_run(folder):
+def test_two_processes_never_write_the_same_run(folder, python):
     folder.mkdir()
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder / ".a.lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
+    with python("-c", HOLD, folder / ".a.lock", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(DataError, match=rf"run a is being written by another process \({other.pid}\)"):
+        with pytest.raises(DataError, match=rf"run a is being written by another process \({other.process}\)"):
             karat.score(TABLE, "exact_match", run="a")
         other.kill()  # its lock file stays, its lock does not
     assert (folder / ".a.lock").exists()

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -170,15 +169,14 @@ def test_the_command_says_what_is_left_and_leaves_with_its_own_code(scored, tmp_
 
 
 @pytest.mark.parametrize("press", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_command_that_is_stopped_loses_nothing(scored, tmp_path, press, fake_phoenix):
+def test_a_command_that_is_stopped_loses_nothing(scored, tmp_path, press, fake_phoenix, python):
     fake = fake_phoenix()
     fake.faults = ["lost"] * 4
     with fake.serving() as url, pytest.raises(NotLogged) as told:
         log_annotations(scored, url)
     fake.requests, fake.faults = [], [None, None, "late"]
     with fake.serving() as url:
-        command = [sys.executable, "-m", "karat", *publish(told.value.path, url)]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        process = python("-m", "karat", *publish(told.value.path, url), stderr=subprocess.PIPE, text=True)
         while len(fake.requests) < 3:
             time.sleep(0.01)
         process.send_signal(press)
