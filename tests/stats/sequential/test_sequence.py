@@ -103,13 +103,20 @@ def test_the_parts_make_no_difference() -> None:
     scores, free = rng.random(700), rng.random((700, 1))
     whole, single = (ConfidenceSequence(Population(np.ones(700), free=free), width=0.1) for _ in range(2))
     whole.add(scores[:300], np.ones(300))
+    ends = []
     for at in range(300):
         single.add(scores[at : at + 1], np.ones(1))
-        if at == 150:
-            half = single.low, single.high
+        ends.append((at + 1, single.low, single.high))
     assert (whole.low, whole.high, whole.value) == (single.low, single.high, single.value)
-    assert half[0] <= single.low
-    assert half[1] >= single.high
+    asked, low, high = whole.course()
+    assert (np.diff(low) >= 0).all()
+    assert (np.diff(high) <= 0).all()
+    expected = np.array(ends).T
+    assert (asked == expected[0]).all()
+    # the course has what was known before hypotheses were refined, an instant later
+    assert (low <= expected[1]).all()
+    assert low == pytest.approx(expected[1], abs=0.02)
+    assert high == pytest.approx(expected[2], abs=0.02)
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0), (1.0, 5.0)])

@@ -20,11 +20,13 @@ class LowerBound:
     true: with a probability of `alpha` at most the wealth ever reaches 1 / `alpha` times what it was. The gambler
     shares the wealth, by `shares`, among several stakes. The higher the hypothesis, the lower the wealth at every time,
     so that what refutes one refutes all lower ones (Waudby-Smith & Ramdas 2024, arXiv:2010.09686, for the bets and for
-    rows drawn without replacement). `units`: how many there are; `highest`: the highest score.
+    rows drawn without replacement). `units`: how many there are; `highest`: the highest score. `course`: the bound
+    after each unit.
     """
 
     def __init__(self, units: int, highest: float, shares: Array, alpha: float) -> None:
         self.bound = 0.0
+        self.course = np.zeros(units)
         self._shares, self._refuted, self._units = shares, 1 / alpha, 0
         self._lines, self._stakes = np.empty((units, 4)), np.empty((units, len(shares)))
         self._place(np.linspace(0.0, highest, HYPOTHESES, endpoint=False))
@@ -38,7 +40,7 @@ class LowerBound:
         """
         first, self._units = self._units, self._units + len(lines)
         self._lines[first : self._units], self._stakes[first : self._units] = lines, stakes
-        self._bet(first)
+        self.course[first : self._units] = self._bet(first)
 
     def refine(self, estimate: float) -> None:
         """Put the hypotheses closer to each other between the bound and an `estimate`, where few of them are left."""
@@ -56,8 +58,9 @@ class LowerBound:
         self._means = means
         self._wealth = np.ones((len(self._shares), len(means)))
 
-    def _bet(self, first: int) -> None:
-        """Bet on the units from the `first` on."""
+    def _bet(self, first: int) -> Array:
+        """The bound after each of the units from the `first` on, on which it bets."""
+        bounds = np.empty(self._units - first)
         for start in range(first, self._units, CHUNK):
             part = slice(start, min(start + CHUNK, self._units))
             level, slope, loss, loss_slope = self._lines[part].T[:, :, None]
@@ -67,7 +70,9 @@ class LowerBound:
             with np.errstate(over="ignore", under="ignore"):
                 wealth = np.concatenate([self._wealth[None], 1 + bets * outcome[:, None]])
                 np.multiply.accumulate(wealth, axis=0, out=wealth)
-                highest = (self._shares @ wealth).max(axis=0)
+                refuted = self._shares @ wealth[1:] >= self._refuted
             self._wealth = np.minimum(wealth[-1], _WEALTHY)
-            refuted = self._means[highest >= self._refuted]
-            self.bound = max(self.bound, refuted.max(initial=self.bound))
+            lowest = np.maximum.accumulate(np.where(refuted, self._means, self.bound).max(axis=1))
+            bounds[start - first : part.stop - first] = lowest = np.maximum(lowest, self.bound)
+            self.bound = float(lowest[-1])
+        return bounds

@@ -97,6 +97,19 @@ class ConfidenceSequence:
         low, high = self._inside()
         return high - low
 
+    def course(self) -> tuple[Array, Array, Array]:
+        """The rows that were asked, the lower and the upper end, after each unit so far; each of shape (units,)."""
+        known, units = self.population, self.units
+        asked = known.rows_left[0] - known.rows_left[1 : units + 1]
+        totals, scored = self._totals[:units].cumsum(), self._counts[:units].cumsum()
+        left = known.rows_left[1 : units + 1]
+        possible = np.maximum(scored + left, 1)
+        low = np.maximum(self._low.course[:units], totals / possible)
+        high = np.minimum(known.range - self._high.course[:units], (totals + known.range * left) / possible)
+        high[scored + left == 0] = known.range
+        low, high = np.maximum.accumulate(low), np.minimum.accumulate(high)
+        return asked, known.bounds[0] + low, known.bounds[0] + np.maximum(low, high)
+
     def add(self, totals: Array, counts: Array, cheap: Array | None = None) -> None:
         """Add the next units: the sum of the scores of each, and how many of its rows have one, each of shape (units,).
 
