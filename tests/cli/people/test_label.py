@@ -141,6 +141,29 @@ def test_a_row_that_is_finished_in_another_window_is_not_labelled_twice(terminal
     ]
 
 
+def test_labelling_stops_by_its_rule(monkeypatch):
+    """In this process, with keys from a list in the place of a keyboard."""
+    keys = iter("11u1s" + "1" * 9)
+
+    @contextmanager
+    def keyboard():
+        yield lambda: next(keys)
+
+    monkeypatch.setattr("karat.cli.people.label._keyboard", keyboard)
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    words = [*WORDS, "--until-width", "0.4", "--until-cost", "4", "--price-label", "0.5", "-m", "f1"]
+    first = CliRunner().invoke(main, words)
+    assert first.exit_code == 0, first.output
+    assert "people's mean not known, from 0.0000 to 1.0000 (1.0000 wide) after 0 of 9 rows\n" in first.output
+    assert "after 2 of 9 rows, $1.00\n" in first.output
+    end = r"after (\d) of 9 rows, \$\d\.\d0; stopped at \1 of 9 rows, by its rule \((width 0\.4|cost \$4)\)\n\1 of 9 rows"
+    assert re.search(end, first.output), first.output
+    again = CliRunner().invoke(main, words)
+    assert again.output == "".join(first.output.splitlines(keepends=True)[-2:])
+    other = CliRunner().invoke(main, [*words, "--seed", "1"])
+    assert "the interval was begun with the seed (--seed) 0, now it is 1" in other.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -151,6 +174,10 @@ def test_a_row_that_is_finished_in_another_window_is_not_labelled_twice(terminal
         (["--label-map", "<".join(map(str, range(11)))], "at most 10 labels, found 11"),
         (["--label-map", "good=1,bad=0"], "a terminal is expected"),
         (["--label-map", "good=1,bad=0", "-o", "labels.csv"], "expected a name that ends in .jsonl"),
+        (["--until-width", "0.1", "-m", "em"], "which labels? --label-map"),
+        (["--until-width", "0.1", "--next", "2"], "with --next nobody labels"),
+        (["--until-cost", "10"], "--until-cost needs the price of a label in USD: --price-label 0.3, say"),
+        (["--price-label", "10"], "--price-label is what --until-cost is spent on"),
     ],
 )
 def test_what_cannot_be_labelled_says_why(words, message):

@@ -15,6 +15,7 @@ import click
 
 from karat.cli.options.completion import COLUMN, OUT, ROWS, SPEC
 from karat.cli.options.controls import show_controls
+from karat.cli.options.label_rule import RuleOptions, offering, rule_options
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, label_options, read_choices
 from karat.cli.options.sections import command, options_under
@@ -69,6 +70,7 @@ _next = options_under("Which rows to label (--next)")
     "slices in which the judge errs, or at scores at which the labels so far found it to err more.",
 )
 @_next("--slice", "slices", type=COLUMN, help="The column of the slices, for --by slice.")
+@rule_options
 @label_options
 def label(
     sources: tuple[str, ...],
@@ -79,12 +81,17 @@ def label(
     by: By | None,
     slices: str | None,
     people: LabelOptions,
+    enough: RuleOptions,
     **options: Any,
 ) -> None:
     """Label ROWS (a run, a file or several systems) in the terminal: one key a label.
 
     Neither scores nor the names of systems are shown, and the order is shuffled. Every key is kept at once: the same
     command continues where it was stopped. Other annotators add theirs to the same file.
+
+    With --until-width the interval of your mean over all rows is shown after each label, and labelling ends when it is
+    that narrow: rows come in random order, so that one may look as often as one likes. -m then also names metrics of
+    ROWS that narrow it, by default the first three.
 
     With --next no label is asked for: OUT gets the rows that people should label next for the narrowest interval, with
     an empty column for labels and the probability with which each row was drawn. `karat score --human OUT` and
@@ -95,32 +102,39 @@ def label(
     \b
     karat label answers.jsonl -o labels.jsonl -m judge:correctness
     karat label before after -o labels.jsonl --label-map "good=1,bad=0" --annotator ada
+    karat label before -o labels.jsonl --label-map "good=1,bad=0" --until-width 0.06 -m token_f1
     karat label before --next 100 -o labels.csv
     karat label before --next 100 --by active -m judge:correctness --human labels.csv -o more.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    rule = enough.read()
     if count is not None:
         from karat.cli.people.proposal import write_proposal  # noqa: PLC0415  (heavy)
 
         if annotator is not None:
             raise click.UsageError("--annotator says who labels, and with --next nobody does")
+        if rule is not None:
+            raise click.UsageError("--until-width and --until-cost end the labelling, and with --next nobody labels")
         write_proposal(sources, count, output, people, by or "uniform", metrics=metrics, slices=slices, **options)
         return
     if by or slices or people.human or people.label_columns:
         raise click.UsageError("--by, --slice, --human and --label-column say which rows to label: --next N")
-    if len(metrics) > 1:
-        raise click.UsageError(f"expected one judge whose labels are offered, found {', '.join(metrics)}")
-    choices = read_choices(people.label_map, metrics[0] if metrics else None, len(_KEYS))
+    judge = offering(metrics, people.label_map, several=rule is not None)
+    choices = read_choices(people.label_map, judge, len(_KEYS))
     if not output.endswith((".jsonl", ".ndjson")):
         raise click.UsageError(f"--output {output!r}: expected a name that ends in .jsonl")
     if not sys.stdin.isatty():
         raise click.UsageError("labels are typed: a terminal is expected as standard input")
     from karat.runs.labels.rows_to_label import open_rows_to_label  # noqa: PLC0415  (heavy)
     from karat.runs.labels.session import Session  # noqa: PLC0415
+    from karat.runs.sampling.free_metrics import read_rule  # noqa: PLC0415
 
     rows = open_rows_to_label(sources, options["on"], options["show"])
-    session = Session(rows.rows, output, annotator or getpass.getuser(), choices, options["seed"])
+    ends = None if rule is None else read_rule(sources, metrics, *rule)
+    session = Session(rows.rows, output, annotator or getpass.getuser(), choices, options["seed"], ends)
     with suppress(EOFError, KeyboardInterrupt):
         _label_all(session, rows)
+    if (interval := session.interval) is not None:
+        click.echo(interval)
     click.echo(f"{session.finished} of {len(session.rows)} rows are done; labels are in {output}")
 
 
@@ -136,6 +150,8 @@ def _label_all(session: Session, rows: RowsToLabel) -> None:
         with _keyboard() as read:
             click.clear()
             click.echo(f"row {session.finished + 1} of {len(session.rows)}, annotator {session.annotator}")
+            if (interval := session.interval) is not None:
+                click.echo(interval)
             for line in _describe(rows.read(at)):
                 click.echo(line)
             lines = (note and f"note: {show_controls(note)}", notice, offered)

@@ -13,8 +13,12 @@ from typing import Any, BinaryIO
 from karat.core.atomic import HELD, acquire, check_is_file, sync
 from karat.core.errors import DataError
 
-ACTIONS = frozenset({"label", "skip", "undo"})
-"""What a line does: it labels a row, leaves it out, or takes back the annotator's last line about it."""
+ACTIONS = frozenset({"label", "skip", "undo", "plan", "stop"})
+"""What a line does: it labels a row, leaves it out, or takes back the annotator's last line about it.
+
+Two kinds of lines are about no row: a plan has what an interval follows from besides the labels, and a stop the
+interval at which a rule ended the labelling.
+"""
 _PATIENCE = 10.0  # seconds; a process holds the journal while one line reaches the disk
 
 
@@ -26,6 +30,8 @@ def live_rows(ids: Iterable[str | None], annotators: Iterable[str | None], actio
     """
     live: dict[tuple[str | None, str | None], list[int]] = {}
     for at, (row, annotator, action) in enumerate(zip(ids, annotators, actions, strict=True)):
+        if action in ("plan", "stop"):
+            continue
         lines = live.setdefault((row, annotator), [])
         if action != "undo":
             lines.append(at)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.runs.labels.journal import Journal
+from karat.runs.labels.narrowing import LabelRule, Narrowed, Narrowing, Plan
 from karat.runs.labels.rows_to_label import RowToLabel
 
 
@@ -55,6 +57,10 @@ class Session:
     different one for a row that is finished already is refused with `FinishedRow`, which names the row to label now;
     with `replace` it takes the place of what was there, in one step that nothing can interrupt half done.
 
+    `rule`: when labels are enough. Then `interval` is the one of people's mean, `current` is None once the rule is met,
+    and the journal keeps what the interval follows from, and how it ended. Rows that were drawn with probabilities are
+    a part of a table, of whose mean such an interval would not be.
+
     Raises `DataError`, at the start and at every call, where the journal holds another file's rows or labels that are
     not among the choices.
 
@@ -70,7 +76,13 @@ class Session:
     """
 
     def __init__(
-        self, rows: Sequence[RowToLabel], path: str | Path, annotator: str, choices: Mapping[str, float], seed: int = 0
+        self,
+        rows: Sequence[RowToLabel],
+        path: str | Path,
+        annotator: str,
+        choices: Mapping[str, float],
+        seed: int = 0,
+        rule: LabelRule | None = None,
     ) -> None:
         if not annotator.strip():
             raise SpecError("a name of the annotator is expected")
@@ -78,8 +90,13 @@ class Session:
         self.order: Sequence[int] = _shuffle(rows, seed)
         self._places = {(row.system, row.id): at for at, row in enumerate(rows)}
         self._marks: dict[int, list[Mark]] = {}
+        self._plan: Plan | None = None
+        self._narrowing: Narrowing | None = None
+        self._is_stopped = False  # in the journal
         self._journal = Journal(self.path, self._take)
         self._read()
+        if rule is not None:
+            self._narrow(rule, seed)
 
     @property
     def finished(self) -> int:
@@ -92,6 +109,12 @@ class Session:
         """The position of the row to label now; None where all are done."""
         self._read()
         return self._first_unfinished()
+
+    @property
+    def interval(self) -> Narrowed | None:
+        """The interval of this annotator's mean over all rows; None without a rule."""
+        self._read()
+        return self._interval()
 
     def mark(self, at: int) -> Mark | None:
         """What this annotator has done with a row; None for a row that is not finished."""
@@ -118,6 +141,8 @@ class Session:
             return at
 
     def _first_unfinished(self) -> int | None:
+        if (interval := self._interval()) is not None and interval.stop:
+            return None
         return next((at for at in self.order if at not in self._marks), None)
 
     def _mark(self, at: int) -> Mark | None:
@@ -137,7 +162,37 @@ class Session:
             if there is not None and not replace:
                 raise FinishedRow(at, there, self._first_unfinished())
             undone = [self._line(at, None) for _ in self._marks.get(at, ())]
+            if self._narrowing is not None and self._plan is None:
+                undone.insert(0, self._aside("plan", vars(self._narrowing.plan)))
             self._journal.append(*undone, self._line(at, mark))
+            self._note_stop()
+
+    def _narrow(self, rule: LabelRule, seed: int) -> None:
+        _check_rows(self.rows)
+        self._narrowing = Narrowing(rule, self.order, self.choices.values(), seed)
+        with self._journal.hold():
+            if self._plan is not None:
+                self._narrowing.follow(self._plan, str(self.path))
+            self._note_stop()
+
+    def _interval(self) -> Narrowed | None:
+        """The interval by the rows that are finished in their order; those before their turn wait."""
+        if self._narrowing is None:
+            return None
+        marks = takewhile(lambda mark: mark is not None, map(self._mark, self.order))
+        scores = [np.nan if mark is None or mark.label is None else self.choices[mark.label] for mark in marks]
+        self._narrowing.update(np.array(scores, float))
+        return self._narrowing.now(len(self._marks))
+
+    def _note_stop(self) -> None:
+        """Keep the interval at which the rule ended the labelling, where the journal does not say it yet."""
+        interval = self._interval()
+        if interval is not None and interval.stop and self._marks and not self._is_stopped:
+            self._journal.append(self._aside("stop", interval.as_dict()))
+
+    def _aside(self, action: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """A line of the journal that is about no row."""
+        return {"id": "", "annotator": self.annotator, "action": action, action: dict(content)}
 
     def _line(self, at: int, mark: Mark | None) -> dict[str, Any]:
         """The journal's line of what was done with a row; without a mark, of taking one back."""
@@ -151,6 +206,14 @@ class Session:
 
     def _take(self, line: Mapping[str, Any], place: str) -> None:
         """Take over a line of the journal."""
+        own = line["annotator"] == self.annotator
+        if line["action"] in {"plan", "stop"}:
+            if own and line["action"] == "plan":
+                self._plan = Plan.read(line.get("plan", {}))
+                if self._narrowing is not None:
+                    self._narrowing.follow(self._plan, place)
+            self._is_stopped = line["action"] == "stop" if own else self._is_stopped
+            return
         at, label = self._places.get((line.get("system"), line["id"])), line.get("label")
         if at is None:
             remedy = "label the rows with which this file was begun, or name another file (-o)"
@@ -159,14 +222,24 @@ class Session:
             offered = ", ".join(f"{name}={score:g}" for name, score in self.choices.items())
             remedy = "go on with the labels with which this file was begun (--label-map), or name another file (-o)"
             raise DataError(f"{place}: the label {label}={line['score']:g} is not among {offered}: {remedy}")
-        if line["annotator"] != self.annotator:
+        if not own:
             return
+        self._is_stopped = False
         if line["action"] != "undo":
             self._marks.setdefault(at, []).append(Mark(label, line.get("note", "")))
         elif at in self._marks:
             self._marks[at].pop()
             if not self._marks[at]:
                 del self._marks[at]
+
+
+def _check_rows(rows: Sequence[RowToLabel]) -> None:
+    """Raise `SpecError` for rows of which an interval over all rows would not be valid."""
+    if any(row.probability is not None for row in rows):
+        problem = "these rows were drawn with probabilities, and are a part of a table"
+        raise SpecError(f"{problem}: a rule for labels (--until-width) needs the table itself")
+    if len({row.system for row in rows}) > 1:
+        raise SpecError("a rule for labels (--until-width) is about the rows of one system, found several")
 
 
 def _clean(text: str) -> str:

@@ -1,0 +1,58 @@
+"""The metrics that are known of all rows of a system, and narrow the interval of labels that only some rows have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import SpecError
+from karat.core.metric.spec import parse
+from karat.runs.labels.narrowing import MOST_FREE, LabelRule
+from karat.runs.match.systems import Metrics, System, list_specs, open_system
+from karat.runs.store.manifest import ScoredMetric
+from karat.stats.sequential.until import Until
+
+
+def read_free_metrics(system: System, metrics: Metrics = ()) -> dict[str, Array]:
+    """The scores of all rows by some metrics, by spec, each of shape (rows,); NaN where a row has none.
+
+    By default the first three metrics of the run whose value is the mean of its rows' scores. A judge that has not
+    scored the rows is left out: it may be there for its labels. Raises `SpecError` for any other metric that was not
+    scored or whose value is not a mean, and what opening raises.
+
+    >>> rows = {"id": [1, 2], "prediction": ["a", "b"], "gold": ["a", "c"]}
+    >>> import karat
+    >>> {name: scores.tolist() for name, scores in read_free_metrics(karat.score(rows, "em", keep=True)).items()}
+    {'exact_match': [1.0, 0.0]}
+    """
+    named = list_specs(metrics)
+    run = open_system(system, metrics=[spec for spec in named if not _asks_model(spec)], scored=False)
+    judges = {spec for spec in named if _asks_model(spec) and parse(spec).spec not in run.specs}
+    wanted = [run.manifest.metric(spec) for spec in named if spec not in judges]
+    if counts := [each.spec for each in wanted if each.counts]:
+        raise SpecError(f"{counts[0]} cannot narrow the interval of a mean: its value is no mean of its rows' scores")
+    if not named:
+        wanted = list(_means(run.manifest.metrics))[:MOST_FREE]
+    return {each.spec: run.scores(each.spec) for each in wanted}
+
+
+def read_rule(sources: Sequence[System], metrics: Metrics, until: Until, price: float = 0.0) -> LabelRule:
+    """The rule for labels of the rows of one system, with its free metrics; `price`: of a label, in USD.
+
+    Raises `SpecError` for several systems, and what `read_free_metrics` raises.
+    """
+    if len(sources) != 1:
+        raise SpecError(f"a rule for labels (--until-width) is about the rows of one system, found {len(sources)}")
+    return LabelRule(until, price, read_free_metrics(sources[0], metrics))
+
+
+def _means(metrics: Iterable[ScoredMetric]) -> Iterable[ScoredMetric]:
+    return (each for each in metrics if not each.counts)
+
+
+def _asks_model(spec: str) -> bool:
+    """Whether a spec is of a metric that asks a model; the metric of a stored spec need not be there any more."""
+    try:
+        return parse(spec).asks_model
+    except SpecError:
+        return False

@@ -1,0 +1,51 @@
+"""The rule by which asking stops, and the sentence that says how far it came."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from karat.core.errors import SpecError
+
+
+@dataclass(frozen=True)
+class Until:
+    """When asking stops: at this `width` of the interval, from end to end, or once this `cost` in USD is spent.
+
+    With both, whichever comes first; after the last row in any case. Raises `SpecError` for neither, and for one that
+    is not a number above 0.
+
+    >>> until = Until(width=0.06, cost=20)
+    >>> until.met(width=0.07, spent=12.0), until.met(width=0.0599, spent=12.0), until.met(width=0.07, spent=20.0)
+    ('', 'width 0.06', 'cost $20')
+    """
+
+    width: float | None = None
+    cost: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise SpecError(f"{name}={value!r}: expected a number above 0")
+        if self.width is None and self.cost is None:
+            raise SpecError("expected a width, a cost, or both at which asking stops")
+
+    def met(self, width: float, spent: float = 0.0) -> str:
+        """The part of the rule that a width or money spent has met, in words; empty where asking goes on."""
+        if self.width is not None and width <= self.width:
+            return f"width {self.width:g}"
+        if self.cost is not None and spent >= self.cost * (1 - 1e-9):
+            return f"cost ${self.cost:g}"
+        return ""
+
+
+def describe_stop(asked: int, rows: int, met: str) -> str:
+    """The sentence on asking that ended after `asked` of `rows`; `met` is what `Until.met` says.
+
+    >>> describe_stop(212, 3_000, "width 0.06")
+    'stopped at 212 of 3,000 rows, by its rule (width 0.06)'
+    >>> describe_stop(3_000, 3_000, "")
+    'stopped at 3,000 of 3,000 rows, by the end of the rows'
+    """
+    why = f"its rule ({met})" if met and asked < rows else "the end of the rows"
+    return f"stopped at {asked:,} of {rows:,} rows, by {why}"
