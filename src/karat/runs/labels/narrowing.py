@@ -45,7 +45,7 @@ class LabelRule:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LabelPlan:
     """What an interval follows from besides the labels: it is chosen before the first of them, and stays.
 
     `seed`: of the order of `rows` rows. `width`: the one at which the interval is at its best. `free`: the metrics that
@@ -59,7 +59,7 @@ class Plan:
     confidence: float
 
     @classmethod
-    def read(cls, content: Mapping[str, Any]) -> Plan:
+    def read(cls, content: Mapping[str, Any]) -> LabelPlan:
         """The plan in a line of a journal; `DataError` for anything else."""
         try:
             return cls(**{**content, "free": tuple(content["free"])})
@@ -122,7 +122,7 @@ class Narrowing:
         bounds = min(scores), max(scores)
         if bounds[0] == bounds[1]:
             raise SpecError(f"the mean of labels that all score {bounds[0]:g} is known: labels of two scores expected")
-        self.plan = Plan(seed, len(order), rule.until.width, tuple(rule.free), rule.inference.confidence)
+        self.plan = LabelPlan(seed, len(order), rule.until.width, tuple(rule.free), rule.inference.confidence)
         self._rule = rule
         if wrong := next((spec for spec, scores in rule.free.items() if len(scores) != len(order)), None):
             raise SpecError(f"{wrong}: scores of {len(order)} rows expected, found {len(rule.free[wrong])}")
@@ -131,7 +131,7 @@ class Narrowing:
         self._scores = np.empty(0)
         self._begin()
 
-    def follow(self, plan: Plan, where: str) -> None:
+    def follow(self, plan: LabelPlan, where: str) -> None:
         """Follow the plan with which a journal was begun, with its width; `DataError` where it differs in more."""
         now, then = vars(self.plan), vars(plan)
         if wrong := next((name for name in _NAMES if now[name] != then[name]), None):

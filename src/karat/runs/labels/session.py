@@ -17,7 +17,7 @@ import numpy as np
 
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.runs.labels.journal import Journal
-from karat.runs.labels.narrowing import LabelRule, Narrowed, Narrowing, Plan
+from karat.runs.labels.narrowing import LabelPlan, LabelRule, Narrowed, Narrowing
 from karat.runs.labels.rows_to_label import RowToLabel
 
 
@@ -90,7 +90,7 @@ class Session:
         self.order: Sequence[int] = _shuffle(rows, seed)
         self._places = {(row.system, row.id): at for at, row in enumerate(rows)}
         self._marks: dict[int, list[Mark]] = {}
-        self._plan: Plan | None = None
+        self._plan: LabelPlan | None = None
         self._narrowing: Narrowing | None = None
         self._is_stopped = False  # in the journal
         self._journal = Journal(self.path, self._take)
@@ -209,7 +209,7 @@ class Session:
         own = line["annotator"] == self.annotator
         if line["action"] in {"plan", "stop"}:
             if own and line["action"] == "plan":
-                self._plan = Plan.read(line.get("plan", {}))
+                self._plan = LabelPlan.read(line.get("plan", {}))
                 if self._narrowing is not None:
                     self._narrowing.follow(self._plan, place)
             self._is_stopped = line["action"] == "stop" if own else self._is_stopped
