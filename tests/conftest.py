@@ -27,8 +27,11 @@ from hypothesis import HealthCheck, settings
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefgh")]
 SLOW = 0.4  # seconds
 
-# A busy machine is no reason for a test to fail.
-settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A busy machine is no reason for a test to fail. Each run draws other examples; KARAT_EXAMPLES=1000 draws more at once.
+EXAMPLES = int(os.environ.get("KARAT_EXAMPLES", "40"))
+settings.register_profile(
+    "patient", settings.default, max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("patient")
 
 if "mix_stderr" in inspect.signature(CliRunner).parameters:  # click 8.1 has either both outputs apart or both together

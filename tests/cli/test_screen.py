@@ -50,7 +50,6 @@ def open_with(monkeypatch):
 
 
 @given(ROWS, st.integers(40, 200))
-@settings(max_examples=60)
 def test_every_line_of_a_table_fits_and_no_number_is_cut(rows, width):
     lines = list(lay_out(HEADINGS, rows, left=2, width=width))
     assert [line for line in lines if cell_len(line) > width] == []

@@ -55,7 +55,6 @@ def check_against_scikit_learn(rows):
         assert value(rows, spec) == (expected if expected is None else pytest.approx(expected, abs=1e-9)), spec
 
 
-@settings(max_examples=60)
 @given(ROWS)
 def test_scores_and_areas_are_those_of_scikit_learn(rows):
     check_against_scikit_learn(rows)
@@ -66,7 +65,6 @@ def test_scores_and_areas_of_many_rows_are_those_of_scikit_learn(rows):
     check_against_scikit_learn(rows)
 
 
-@settings(max_examples=60)
 @given(GRADED, st.sampled_from([1, 2, 7, 15]), st.sampled_from(["l1", "l2", "max"]))
 def test_calibration_errors_are_those_of_torchmetrics(rows, bins, norm):
     edges = np.linspace(0, 1, bins + 1)
@@ -77,7 +75,6 @@ def test_calibration_errors_are_those_of_torchmetrics(rows, bins, norm):
         assert value(rows, f"ece(bins={bins}, norm={norm})") == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=60)
 @given(ROWS, st.sampled_from([2, 5, 10]), st.sampled_from(["width", "mass"]))
 def test_bins_and_their_edges_are_those_of_scikit_learn(rows, bins, binning):
     check_bins(rows, bins, binning)
@@ -102,7 +99,6 @@ def check_bins(rows, bins, binning):
     assert value(rows, f"ece(bins={bins}, binning={binning})") == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=60)
 @given(GRADED, st.integers(1, 12))
 def test_the_terms_add_up_to_the_brier_score(rows, bins):
     reliability, resolution, uncertainty, within = (
@@ -132,7 +128,6 @@ def risks(rows):
     return areas / len(rows)
 
 
-@settings(max_examples=60)
 @given(GRADED)
 def test_the_area_under_the_risk_coverage_curve_is_the_mean_of_the_risks(rows):
     rows = list({sure: (sure, right) for sure, right in rows}.values())
@@ -154,7 +149,6 @@ def test_of_equal_confidences_the_area_is_the_mean_over_all_orders(rows):
     assert value(rows, "aurc()") == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=60)
 @given(GRADED, st.sampled_from([0.1, 0.25, 0.5, 0.8, 1.0]))
 def test_accuracy_at_a_coverage_is_the_mean_of_the_most_confident(rows, share):
     rows = list({sure: (sure, right) for sure, right in rows}.values())

@@ -101,7 +101,6 @@ def majority(answers, gold):
 
 
 @given(LISTS, st.sampled_from([pa.string(), pa.large_string()]))
-@settings(deadline=None, max_examples=60)
 def test_metrics_of_repeats_take_lists_in_every_layout(lists, kind):
     gold = ["a"] * len(lists)
     given = [[answer for answer in each or [] if answer is not None] for each in lists]
@@ -125,7 +124,6 @@ def test_truths_are_the_numbers_0_and_1_in_slices_too(lists, data):
 
 
 @given(st.lists(st.lists(st.sampled_from(["The x.", "x", "X!", "y", ""]), min_size=1, max_size=9), min_size=1))
-@settings(deadline=None, max_examples=60)
 def test_answers_that_normalise_alike_vote_as_one(lists):
     found = parse("majority(exact_match(normalize=squad))")(lists, ["x"] * len(lists)).to_pylist()
     spelled = {"The x.": "x", "X!": "x"}

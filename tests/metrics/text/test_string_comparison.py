@@ -49,7 +49,7 @@ def holds(a: str, b: str) -> bool:
     return string_comparison.has_tokens(a, b)
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(rows=PAIRS)
 def test_kernels_equal_their_definitions(rows: list[tuple[str, str]]) -> None:
     a, b = map(pa.array, zip(*rows, strict=True))

@@ -39,7 +39,7 @@ def sides(draw):
     return draw(st.sampled_from(sorted(TYPES))), ids
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(sides(), min_size=1, max_size=3), st.booleans())
 def test_rows_are_those_of_a_join_of_dictionaries(drawn, common):
     tables = [

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -49,7 +49,6 @@ def error(coefficient):
     return np.sqrt((coefficient.influence**2).sum() * n / (n - 1))
 
 
-@settings(max_examples=60, deadline=None)
 @given(PAIRS, st.sampled_from([("nominal", None), ("linear", "linear"), ("quadratic", "quadratic")]))
 def test_kappa_is_that_of_scikit_learn_and_its_error_that_of_statsmodels(pair, levels):
     a, b = pair
@@ -81,7 +80,6 @@ def test_weighted_kappa_of_labels_with_uneven_steps_is_that_of_statsmodels():
     assert cohen_kappa(*values[codes], level="linear").value == pytest.approx(theirs, **CLOSE)
 
 
-@settings(max_examples=60, deadline=None)
 @given(RATINGS, st.sampled_from([("nominal", "nominal"), ("ordinal", "ordinal"), ("quadratic", "interval")]))
 def test_alpha_is_that_of_krippendorff(ratings, levels):
     level, theirs = levels
@@ -110,7 +108,6 @@ def test_gwets_coefficients_and_errors_are_those_of_irrcac_where_no_label_is_mis
         assert error(found) == pytest.approx(standard_error, **CLOSE)
 
 
-@settings(max_examples=60, deadline=None)
 @given(PAIRS)
 def test_correlations_are_those_of_scipy(pair):
     a, b = pair
@@ -122,7 +119,6 @@ def test_correlations_are_those_of_scipy(pair):
         assert found.value == pytest.approx(theirs(a, b).statistic, **CLOSE)
 
 
-@settings(max_examples=60, deadline=None)
 @given(PAIRS)
 def test_auroc_is_that_of_scikit_learn_and_its_error_that_of_delong(pair):
     scores, labels = pair[0], (pair[1] > 2) * 1.0
@@ -138,7 +134,6 @@ def test_auroc_is_that_of_scikit_learn_and_its_error_that_of_delong(pair):
         assert error(found) == pytest.approx(np.sqrt(delong), **CLOSE)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=50).map(np.array))
 def test_the_rows_below_in_both_are_counted(points):
     x, y = points.T

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy.stats import ttest_rel
@@ -51,7 +51,6 @@ MIRRORED = {"a": "b", "wins": "losses", "missing_a": "missing_b"}
 NEGATED = {"low": "high", "least": "most"}
 
 
-@settings(max_examples=60)
 @given(TWO, st.booleans())
 def test_the_systems_swapped_mirror_the_comparison(two, clustered):
     a, b = two
@@ -88,7 +87,6 @@ def test_the_interval_of_scores_is_never_shorter_than_students(two, confidence):
     assert found.high >= min(1, students.high) - 1e-9
 
 
-@settings(max_examples=40)
 @given(npst.arrays(float, st.tuples(st.integers(1, 40), st.just(1)), elements=st.floats(0, 1)))
 def test_a_system_against_itself(scores):
     for bounds in (SHARE, OPEN):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -49,7 +49,6 @@ def added(scale, a, b, clusters, order, cuts):
     return pairing.compare().as_dict()
 
 
-@settings(max_examples=40)
 @given(systems(), st.data(), st.lists(st.integers(0, 40), max_size=4), st.sampled_from([0, 7, 100]))
 def test_neither_batches_nor_order_change_a_bit(two, data, cuts, limit):
     with pytest.MonkeyPatch.context() as patch:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.core.errors import RowError
@@ -45,7 +45,6 @@ def merged(statistics, keys, clustered, seed, random):
     return parts[0]
 
 
-@settings(max_examples=60, deadline=None)
 @given(tables(), st.integers(0, 2**32 - 1))
 def test_any_parts_are_the_whole(table, seed):
     statistics, keys, clustered, units_seed = table

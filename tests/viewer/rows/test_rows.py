@@ -139,7 +139,6 @@ def holds(condition, pair):
     return value is not None and (low is None or value >= low) and below
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(CONDITIONS, max_size=3))
 def test_a_filter_keeps_the_rows_for_which_every_condition_holds(table, rows, conditions):
     expected = [at for at, pair in enumerate(rows) if all(holds(each, pair) for each in conditions)]
@@ -288,7 +287,7 @@ SCORES = st.builds(dict, kind=st.just("score"), metric=st.just("f1"), system=JSO
 CONDITION = st.builds(dict, field=SCORES, op=st.sampled_from(["between", "in", "missing"]), values=JSON)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(JSON | st.lists(CONDITION))
 def test_whatever_a_filter_holds_nothing_but_a_refusal_is_raised(table, data):
     with suppress(KaratError):

@@ -51,7 +51,7 @@ def patterns(draw):
         return re.compile("a")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(patterns(), st.lists(TEXTS, min_size=1, max_size=5))
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_matches_are_those_of_python(pattern, texts):
