@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from html.parser import HTMLParser
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,7 +34,8 @@ ROWS = pa.table(
     }
 )
 GONE = object()
-WRONG = [None, True, 7, -1, 1.5, "text", [], [1], {}, 10**30, float("nan"), 1e308, "\ud800", GONE]
+WRONG = [None, True, 7, 1.5, "text", [1], {}, GONE]
+BY_TURNS = [-1, [], 10**30, float("nan"), 1e308, "\ud800"]  # two for each place
 EVIL = "\x1b[2J\u202e<img src=x onerror=alert(1)>[red]\x07*_`|"
 
 
@@ -134,8 +136,12 @@ USES = {
 @pytest.mark.parametrize("file", ["manifest", "values"])
 def test_a_field_of_another_type_is_an_error_that_names_file_and_field_or_does_no_harm(kept, write, file):
     content, refused, uses = kept[1][f"{file}.json"], 0, list(USES.items())
+    wrongs = ([*WRONG, BY_TURNS[place % 3], BY_TURNS[3 + place % 3]] for place in count())
     for number, (at, value) in enumerate(
-        (at, value) for at in places(content) for value in WRONG if at or value != GONE
+        (at, value)
+        for at, values in zip(places(content), wrongs, strict=False)
+        for value in values
+        if at or value != GONE
     ):
         changed = put(content, at, None if value is GONE and not at else value)
         write(**{file: changed})
@@ -146,12 +152,12 @@ def test_a_field_of_another_type_is_an_error_that_names_file_and_field_or_does_n
             assert not names or names[-1] in problem, (at, value, problem)
             assert re.search("expected|is missing|newer karat", problem), (at, value, problem)
             continue
-        for name, use in [uses[number % len(uses)], uses[1]]:
+        for name, use in [uses[number % len(uses)], uses[1]][: 1 + (number % 4 == 0)]:
             try:
                 refusal(use)
             except Exception as error:
                 raise AssertionError(f"{name}: {file}, {at}: {value!r}") from error
-    assert refused > 300
+    assert refused > 200
 
 
 @pytest.mark.parametrize(

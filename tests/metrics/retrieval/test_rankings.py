@@ -1,5 +1,7 @@
 """Metrics of rankings: trec_eval's values, their papers' examples, and kernels that equal the definitions."""
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -50,6 +52,12 @@ SPECS = {  # pytrec_eval's name -> a spec
 }
 
 
+@cache
+def metric_of(spec, rel):
+    metric = parse(spec)
+    return metric.using(rel=rel) if "rel" in metric.settings else metric
+
+
 @given(
     st.lists(
         st.tuples(
@@ -73,9 +81,7 @@ def test_every_measure_of_pytrec_eval_topic_by_topic(topics, rel):
     retrieved = [sorted(run, key=lambda name, run=run: (run[name], name.encode()), reverse=True) for run, _ in topics]
     relevant = [gold for _, gold in topics]
     for name, spec in SPECS.items():
-        metric = parse(spec)
-        metric = metric.using(rel=rel) if "rel" in metric.settings else metric
-        ours = metric(retrieved, relevant).to_pylist()
+        ours = metric_of(spec, rel)(retrieved, relevant).to_pylist()
         if name == "Rndcg":  # trec_eval does not compute it where no grade is `rel`, though gains need none
             ours = [score * (max(gold.values()) >= rel) for score, gold in zip(ours, relevant, strict=True)]
         np.testing.assert_allclose(ours, [each[name] for each in theirs], rtol=0, atol=1e-12, err_msg=name)

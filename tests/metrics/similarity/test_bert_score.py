@@ -1,5 +1,7 @@
 """BERTScore of a layer, rescaled by a baseline: the figures of the package bert-score."""
 
+from functools import cache, partial
+
 import numpy as np
 import pytest
 
@@ -30,21 +32,30 @@ def backend(request):
         yield request.param
 
 
-@pytest.fixture
-def baselines(tmp_path):
-    file = tmp_path / "minilm.tsv"
+@pytest.fixture(scope="module")
+def baselines(tmp_path_factory):
+    file = tmp_path_factory.mktemp("baselines") / "minilm.tsv"
     file.write_text(BASELINES)
     return str(file)
 
 
+@cache
+def theirs(model, layers, baselines):
+    """The figures of the package, and those that it rescales."""
+    score = partial(
+        pytest.importorskip("bert_score").score,
+        *(PREDICTIONS, REFERENCES),
+        model_type=model,
+        num_layers=layers,
+        device="cpu",
+        lang="en",
+    )
+    return score(), score(rescale_with_baseline=True, baseline_path=baselines)
+
+
 @pytest.mark.parametrize("layers", [1, 5])
 def test_figures_are_those_of_bert_score(minilm, backend, baselines, layers):
-    package = pytest.importorskip("bert_score")
-    how = {"model_type": minilm, "num_layers": layers, "device": "cpu"}
-    plain = package.score(PREDICTIONS, REFERENCES, **how)
-    rescaled = package.score(
-        PREDICTIONS, REFERENCES, **how, lang="en", rescale_with_baseline=True, baseline_path=baselines
-    )
+    plain, rescaled = theirs(minilm, layers, baselines)
     metric = token_similarity.using(model=minilm, layers=layers)
     for part, raw, zeroed in zip(("precision", "recall", "f1"), plain, rescaled, strict=True):
         np.testing.assert_allclose(metric(PREDICTIONS, REFERENCES, part=part), raw, rtol=0, atol=1e-5)

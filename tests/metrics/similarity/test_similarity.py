@@ -5,6 +5,7 @@ import pickle
 import sqlite3
 import threading
 from contextlib import closing
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -42,9 +43,14 @@ class Letters:
         return [[text.count(letter) for letter in "abc"] for text in texts]
 
 
+@cache
+def sentence_model(path):
+    return pytest.importorskip("sentence_transformers").SentenceTransformer(path, device="cpu")
+
+
 def test_bi_encoder_scores_as_sentence_transformers_does(minilm, backend):
     library = pytest.importorskip("sentence_transformers")
-    model = library.SentenceTransformer(minilm, device="cpu")
+    model = sentence_model(minilm)
     expected = library.util.pairwise_cos_sim(model.encode(PREDICTIONS), model.encode(REFERENCES))
     scores = semantic_similarity(PREDICTIONS, REFERENCES, model=minilm)
     np.testing.assert_allclose(scores, expected.numpy(), rtol=0, atol=1e-5)
@@ -58,9 +64,9 @@ def test_the_best_of_several_references_is_taken(minilm):
     np.testing.assert_allclose(scores, 1, atol=1e-6)
 
 
-def test_prompt_and_length_are_settings_of_the_model_too(minilm, backend):
-    model = pytest.importorskip("sentence_transformers").SentenceTransformer(minilm, device="cpu")
-    model.max_seq_length = 5
+def test_prompt_and_length_are_settings_of_the_model_too(minilm, backend, monkeypatch):
+    model = sentence_model(minilm)
+    monkeypatch.setattr(model, "max_seq_length", 5)
     left, right = model.encode(PREDICTIONS, prompt="query: "), model.encode(REFERENCES, prompt="query: ")
     metric = semantic_similarity.using(model=minilm, prompt="query: ", max_length=5)
     with pytest.warns(UserWarning, match="at most 5 tokens"):
@@ -176,10 +182,16 @@ def test_bi_encoders_and_cross_encoders_are_distinguished(minilm, cross_encoder)
         cross_similarity(["a"], ["b"], model=cross_encoder(activation="torch.nn.modules.activation.Tanh"))
 
 
-def bert_score(torch, model, tokenizer, predicted, gold):
+@cache
+def bert_score(path):
     """BERTScore's arithmetic on the last layer: idf weights of 1, 0 for the tokens that begin and end a text."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    model, tokenizer = (
+        transformers.AutoModel.from_pretrained(path).eval(),
+        transformers.AutoTokenizer.from_pretrained(path),
+    )
     found = []
-    for left, right in zip(predicted, gold, strict=True):
+    for left, right in zip(PREDICTIONS, REFERENCES, strict=True):
         sides = []
         for text in (left, right):
             read = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True, truncation=True)
@@ -196,11 +208,7 @@ def bert_score(torch, model, tokenizer, predicted, gold):
 
 
 def test_token_similarity_is_bert_score(minilm, backend):
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    model = transformers.AutoModel.from_pretrained(minilm).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
-    expected = bert_score(torch, model, tokenizer, PREDICTIONS, REFERENCES)
-    for part, values in zip(("precision", "recall", "f1"), expected, strict=True):
+    for part, values in zip(("precision", "recall", "f1"), bert_score(minilm), strict=True):
         scores = token_similarity(PREDICTIONS, REFERENCES, model=minilm, part=part)
         np.testing.assert_allclose(scores, values, rtol=0, atol=1e-5)
 

@@ -9,12 +9,14 @@ from karat.core.columns.kinds import to_arrow
 from karat.core.metric import rows as bound
 from karat.core.metric.score import score_rows
 from karat.core.metric.spec import parse
+from karat.metrics.tools import calls
 
-WORDS = [" ".join(f"{letter}{at % 97}" for at in range(900_000)) for letter in "ab"]
-LETTERS = ["a" * 900_000, "b" * 900_000]
-CALLS = [[{"name": "f", "arguments": {"x": at}} for at in range(start, start + 3_000)] for start in (0, 3_000)]
-ITEMS = [json.dumps([{"a": at, "b": [at]} for at in range(start, start + 5_000)]) for start in (0, 5_000)]
-SPANS = [[f"w{at}" for at in range(start, start + 2_000)] for start in (0, 2_000)]
+BOUND = 10_000  # of pairs, in place of 10**10
+WORDS = [" ".join(f"{letter}{at % 97}" for at in range(900)) for letter in "ab"]
+LETTERS = ["a" * 900, "b" * 900]
+CALLS = [[{"name": "f", "arguments": {"x": at}} for at in range(start, start + 300)] for start in (0, 300)]
+ITEMS = [json.dumps([{"a": at, "b": [at]} for at in range(start, start + 500)]) for start in (0, 500)]
+SPANS = [[f"w{at}" for at in range(start, start + 200)] for start in (0, 200)]
 TOO_LONG = {
     **dict.fromkeys(("wer", "rouge_l", "rouge_lsum", "caption_rouge_l", "ter"), WORDS),
     **dict.fromkeys(("cer", "levenshtein", "rouge_l(tokenize='chars')"), LETTERS),
@@ -35,7 +37,9 @@ def columns_of(metric, rows):
 
 
 @pytest.mark.parametrize("spec", TOO_LONG)
-def test_a_row_that_would_never_end_is_unscored_with_its_length_and_what_to_do(spec):
+def test_a_row_that_would_never_end_is_unscored_with_its_length_and_what_to_do(spec, monkeypatch):
+    monkeypatch.setattr(bound, "MOST_PAIRS", BOUND)
+    monkeypatch.setattr(calls, "MOST_PAIRS", BOUND)
     metric, (one, other) = parse(spec), TOO_LONG[spec]
     if spec == "ter":
         pytest.importorskip("sacrebleu")
@@ -65,8 +69,11 @@ def test_below_the_bound_values_are_as_without_one(spec, monkeypatch):
 
 
 def test_equal_texts_of_any_length_are_compared():
+    long = "ab " * 300_000
     for spec, best in (("wer", 0), ("levenshtein", 1)):
-        assert parse(spec)(WORDS[:1], WORDS[:1]).to_pylist() == [best]
+        metric = parse(spec)
+        assert metric([long], [long]).to_pylist() == [best]
+        assert metric([long], [long[::-1]]).to_pylist() == [None]
 
 
 def test_metrics_of_linear_time_have_no_bound():
