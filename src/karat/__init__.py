@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from karat.runs.scoring.wide import score_systems as score_systems
     from karat.runs.store.kept import list_runs as list_runs
     from karat.runs.store.run import open_run as open_run
+    from karat.stats.sequential.until import Until as Until
     from karat.stats.value import Value as Value
     from karat.viewer.report.report import report as report
 else:
@@ -75,6 +76,7 @@ else:
             ".runs.scoring.pipeline": "score",
             ".runs.scoring.result": "Result",
             ".runs.scoring.wide": "score_systems",
+            ".stats.sequential.until": "Until",
             ".stats.value": "Value",
             ".viewer.report.report": "report",
         },

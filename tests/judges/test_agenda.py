@@ -31,6 +31,9 @@ class Until:
                 return
             yield number
 
+    async def turn(self, number):
+        pass
+
     def add(self, number, vote):
         if not self.ended:
             self.votes[number] = vote

@@ -189,7 +189,8 @@ def _print(listed: list[KeptRun]) -> None:
         return
     rows = []
     for run in listed:
-        values = "  ".join(f"{spec} {format_value(value)}" for spec, value in run.values.items())
+        stops = {spec: f" ({stop})" for spec, stop in run.stops.items()}
+        values = "  ".join(f"{spec} {format_value(value)}{stops.get(spec, '')}" for spec, value in run.values.items())
         state = values if run.state == "finished" else run.problem or _STATES[run.state]
         created = run.created.replace("+00:00", "Z")
         rows.append([run.name, created, "" if run.n is None else str(run.n), state])
@@ -244,4 +245,5 @@ def _result(run: Run) -> Result:
         lengths=run.manifest.lengths,
         clusters=None if (stored := run.values.get("clusters")) is None else Clusters(**stored),
         confidence=run.manifest.settings.get("confidence", 0.95),
+        stops=run.stops,
     )

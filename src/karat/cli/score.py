@@ -19,6 +19,7 @@ from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.phoenix import SpanOptions, annotate, check_span_map, span_options
 from karat.cli.options.sections import command
+from karat.cli.options.until import UntilOptions, describe_rows, until_options
 from karat.core.context import change_context
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 )
 @click.option("--certificate", type=FILE, help="Cite what a judge's exam certified; a file of --keep-certificate.")
 @model_options
+@until_options
 @correction_options
 @span_options
 @engine_options
@@ -52,6 +54,7 @@ def score(
     predictions: tuple[str, ...],
     gates: Gates,
     asking: ModelOptions,
+    rule: UntilOptions,
     spans: SpanOptions,
     people: LabelOptions,
     engine: EngineOptions,
@@ -67,6 +70,7 @@ def score(
     karat score answers.csv --predictions "answer_*" -m em -m f1 --run first
     karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"
     karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --price 1,4 --run first
+    karat score answers.jsonl -m em -m judge:correctness --model NAME --until-width 0.06
     karat score answers.jsonl -m judge:correctness --model NAME --human labels.csv --on id --label-map good=1,bad=0
     karat score "nightly/*.parquet" -m em --run nightly --engine ray --address ray://head:10001
     karat score --phoenix http://localhost:6006 --project NAME --since 2h -m judge:refusal --model NAME --annotate
@@ -81,6 +85,8 @@ def score(
         options["output"] = options["run"] = None
     options["resume"] = options["run"] is not None and asking.resume
     options["human"] = people.read(options["run"])
+    until = rule.read(asking)
+    options["until"] = None if dry_run else until
     chosen_engine = engine.read()
     options |= {"engine": None if dry_run else chosen_engine, "max_failed_tasks": engine.max_failed_tasks}
     outbox = None if dry_run else spans.open_outbox()
@@ -116,6 +122,8 @@ def score(
                 else:
                     results = {"": score_rows(data, chosen, progress=progress, **options)}
     if dry_run:
+        if until is not None and asking.dry_run:
+            click.echo(describe_rows(until, results, parsed))
         return
     lines = [str(warning.message) for warning in warned]
     for spec, sentence in cited.items():

@@ -145,6 +145,9 @@ class JudgeFunction:
 
         async def judge(number: int) -> None:
             panel, material = asked[number]
+            if agenda is not None:
+                with TaskGroup.current().waiting():
+                    await agenda.turn(number)
             votes[number] = vote = await trace_vote(self.name, material, panel.judge(material))
             advance(1)
             if agenda is not None:

@@ -65,6 +65,10 @@ class Agenda(Protocol):
 
     def __iter__(self) -> Iterator[int]: ...
 
+    async def turn(self, number: int) -> None:
+        """Wait until a row whose number was taken is to be asked."""
+        ...
+
     def add(self, number: int, vote: Vote) -> None:
         """Hear the vote on a row; rows end in any order."""
         ...

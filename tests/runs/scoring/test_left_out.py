@@ -9,8 +9,8 @@ from karat.runs.compare.run_values import RunValues, value_of
 from karat.runs.match.systems import open_system
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run
-from karat.runs.scoring.progress import RowCounter
 from karat.runs.scoring.tasks.batches import score_batches
+from karat.runs.scoring.tasks.progress import RowCounter
 from karat.runs.scoring.totals.totals import Totals
 from karat.stats.inference import Inference
 

@@ -41,8 +41,8 @@ def print_result(result: Result, by: str | None) -> None:
             screen.line(line)
     missing = any(value.unscored for value in result.values.values())
     screen.table(result.values_table(), by)
-    for line in list_cautions(result.cautions):
-        screen.line(f"caution: {line}", "yellow")
+    for line, tint in describe_values(result):
+        screen.line(line, tint)
     if missing:
         screen.line("worst to best: the value if every unscored row had the worst, or the best, score", "dim")
         for line in _describe_reasons(result):
@@ -77,6 +77,16 @@ def print_comparison(compared: Compared, by: str | None) -> None:
         from karat.cli.options.marked_rows import print_flips  # noqa: PLC0415  (only where rows are shown)
 
         print_flips(screen, compared.flipped, compared.systems[0])
+
+
+def describe_values(result: Result) -> Iterator[tuple[str, Tint]]:
+    """What is to be said of the values: how far judges were asked, and cautions; with the colour of each line."""
+    for spec, stop in result.stops.items():
+        yield f"{spec}: {stop}", ""
+    if result.groups and any(stop.asked < stop.rows for stop in result.stops.values()):
+        yield "slices: their intervals are for a number of rows that is fixed beforehand", "dim"
+    for line in list_cautions(result.cautions):
+        yield f"caution: {line}", "yellow"
 
 
 def _print_corrected(screen: Screen, result: Result) -> None:

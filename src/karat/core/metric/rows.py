@@ -17,7 +17,8 @@ from karat.core.metric.definition import Configured
 UNMATCHED = "karat_unmatched"
 """Beside the columns of the roles, which rows have no prediction at all: their nulls are none that a metric keeps."""
 NOTHING: Array = np.array(None, dtype=object)
-LEFT_OUT = "not asked: the rule"
+NOT_ASKED = "not asked: "  # in the reason of a row where a cap is reached, or a rule ended the asking
+LEFT_OUT = f"{NOT_ASKED}the rule"
 """Begins the reason of a row that was left out at random, since a rule ended the asking: it is not an unscored one."""
 ROUNDING = 1e-9  # by how much a score may exceed its range
 

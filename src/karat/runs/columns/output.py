@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
-from karat.core.metric.rows import Rows
+from karat.core.metric.rows import LEFT_OUT, Rows
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,17 @@ def find_reason_column(names: Sequence[str], scores: Collection[str]) -> str | N
     """
     last = max(at for at, name in enumerate(names) if name in scores)
     return next((name for name in names[last + 1 :] if re.fullmatch(r"reason(_\d+)?", name)), None)
+
+
+def find_left_out(reasons: pa.ChunkedArray, spec: str) -> Array:
+    """Which rows a rule left out of a metric, by the column of reasons of a scored table: shape (n,), bool.
+
+    >>> reasons = pa.chunked_array([["not asked: the rule (width 0.1) was met before", "no reply", None]])
+    >>> find_left_out(reasons, "judge:correctness").tolist()
+    [True, False, False]
+    """
+    whole, part = pc.starts_with(reasons, LEFT_OUT), pc.match_substring(reasons, f"{spec}: {LEFT_OUT}")
+    return np.asarray(pc.fill_null(pc.or_(whole, part), False))
 
 
 def _free_name(name: str, taken: set[str]) -> str:

@@ -23,9 +23,9 @@ from karat.runs.experiment.task import RowTask, load_task
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.pipeline import carry_out
 from karat.runs.scoring.plan import plan_run
-from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.provenance.describe import describe_run
 from karat.runs.scoring.result import Result
+from karat.runs.scoring.tasks.progress import Progress, RowCounter
 from karat.runs.store.folders import REPLIES
 from karat.stats.inference import Inference
 

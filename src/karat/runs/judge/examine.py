@@ -25,7 +25,7 @@ from karat.runs.judge.reliability.single import JudgedAnswers, Reliability
 from karat.runs.judge.sentences import describe, describe_panel
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.table import note_names
-from karat.runs.scoring.progress import Progress
+from karat.runs.scoring.tasks.progress import Progress
 from karat.stats.agreement.coefficient import Coefficient
 from karat.stats.agreement.confusion import confusion_matrix
 from karat.stats.agreement.overview import LEVELS, MeasurementLevel, compare_people, compare_raters

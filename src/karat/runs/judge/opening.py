@@ -27,9 +27,9 @@ from karat.runs.match.match import How, Matched, match
 from karat.runs.match.systems import add_named_columns, open_rows, open_system
 from karat.runs.scoring.arguments import NONE
 from karat.runs.scoring.pipeline import score
-from karat.runs.scoring.progress import Progress
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.sources import open_sources
+from karat.runs.scoring.tasks.progress import Progress
 from karat.runs.store.folders import find_run
 from karat.runs.store.manifest import describe_metric
 from karat.runs.store.run import Run

@@ -126,10 +126,28 @@ def match(
     labelled = () if human is None else label_rows(human, runs, rows, how.get("choices") or _find_choices(runs, shared))
     clusters = read_clusters(runs, rows, how.get("cluster"))
     slices = None if by is None else read_slices(runs, rows, by)
-    about = [*(run.note for run in runs if run.note), *([str(clusters.about)] if clusters else [])]
+    about = [
+        *(run.note for run in runs if run.note),
+        *(_note_stops(runs, shared) if scored else ()),
+        *([str(clusters.about)] if clusters else []),
+    ]
     if len(runs) > 1:
         about = [*_note_pairing(runs, rows), *about, *(_note_metrics(runs, shared) if scored else ())]
     return Matched(runs, shared, rows, labelled, clusters, slices, (*about, *notes))
+
+
+def _note_stops(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterator[str]:
+    """How far judges were asked, where a rule said when to stop, and what that means for what is computed here."""
+    notes = [
+        f"{run.name}: {metric.by_run[at].spec} {run.stops[metric.by_run[at].spec]}"
+        for metric in shared
+        for at, run in enumerate(runs)
+        if metric.by_run[at].spec in run.stops
+    ]
+    yield from notes
+    if notes and len(runs) > 1:
+        yield "rows that were not asked in one system are left out of all"
+        yield "p and intervals are for a number of rows that is fixed beforehand; here it was chosen by looking"
 
 
 def _find_choices(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> list[Mapping[str, float]]:

@@ -19,14 +19,16 @@ from karat.data.storage.addresses import to_path
 from karat.data.write import open_output
 from karat.runs.labels.labels import Labels
 from karat.runs.scoring.arguments import Destination, Selection
+from karat.runs.scoring.asking.ask import check_until
 from karat.runs.scoring.plan import Plan, plan_run
-from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.batches import Batch, add_up, score_batches
 from karat.runs.scoring.tasks.frames import Frame, open_frame, score_frame_rows
+from karat.runs.scoring.tasks.progress import Progress, RowCounter
 from karat.runs.scoring.tasks.summary import merge_matches, summarise_run
 from karat.runs.scoring.totals.totals import Totals
 from karat.stats.inference import Inference
+from karat.stats.sequential.until import Until
 
 if TYPE_CHECKING:
     from karat.runs.scoring.tasks.engine import Engine
@@ -60,6 +62,7 @@ def score(
     engine: str | Engine | None = None,
     max_failed_tasks: int = 0,
     id: str | None = None,  # noqa: A002  (the field's word)
+    until: Until | None = None,
 ) -> Result:
     """Score a table of answers with one or more metrics.
 
@@ -88,6 +91,11 @@ def score(
     order: `id` names the column that tells them apart. With `id`, the rows of any other table give the same interval
     in any order.
 
+    `until`: judges are asked row by row in a random order, and stop when their interval is as narrow as wanted, or the
+    money is spent: `until=karat.Until(width=0.04, cost=5)`. The interval holds however often it was looked at; other
+    metrics in the call, which are known of all rows, narrow it. The seed decides the order: the same seed asks the same
+    rows, also when a run is resumed, and takes earlier answers from the cache of replies. All rows are held in memory.
+
     Raises a `karat.KaratError` whose message says what to do; `output` is then not written.
 
     >>> result = score({"output": ["Paris", "Rome"], "expected": ["Paris", None]}, "em")
@@ -111,7 +119,8 @@ def score(
     if (frame := open_frame(selection, destination)) is not None:
         selection = replace(selection, data=frame)
     destination.check(selection)
-    plan = plan_run(selection, metrics, inference)
+    plan = replace(plan_run(selection, metrics, inference), until=until)
+    check_until(plan)
     if run is None:
         return carry_out(plan, destination, progress, None)
     from karat.runs.scoring.provenance.describe import describe_run  # noqa: PLC0415  (only where a run is stored)

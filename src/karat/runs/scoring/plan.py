@@ -38,6 +38,7 @@ from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.clusters import plan_clusters
 from karat.runs.scoring.sources import QUESTION, gather_repeats, open_sources
 from karat.stats.inference import Inference
+from karat.stats.sequential.until import Until
 
 if TYPE_CHECKING:
     from karat.runs.scoring.correction import Correction
@@ -67,7 +68,8 @@ class Plan:
     `source` has the rows to score, `base` what was opened, before columns were added by path (`nested`) and rows were
     filtered. `joined` is the join of data and gold, where there is one. `kinds` and `mapping` are the kind and the
     column of each role, `clusters` the columns that may hold clusters. `errors` is
-    the column, if any, that says why a row has no prediction, `correction` what people's labels correct.
+    the column, if any, that says why a row has no prediction, `correction` what people's labels correct, `until` when
+    judges stop asking.
     """
 
     selection: Selection
@@ -83,6 +85,7 @@ class Plan:
     clusters: tuple[str, ...]
     errors: str | None = None
     correction: Correction | None = None
+    until: Until | None = None
 
     def role_columns(self, batch: pa.RecordBatch, numbers: Array | None = None) -> dict[str, pa.Array]:
         """The columns of a batch that the metrics get, by role; `numbers` are its row numbers, from 0."""

@@ -19,6 +19,7 @@ from karat.runs.store.values import StoredClusters, StoredGroup, StoredJoin, Sto
 from karat.runs.table.figure import draw
 from karat.runs.table.table import Table
 from karat.runs.table.value_table import MetricValue, value_document, value_table, value_tables
+from karat.stats.sequential.stop import Stop
 from karat.stats.value import Value, format_value
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Result:
     `lengths`: how long the answers are beside their gold, where both are texts. `name`: the system's, where several
     were scored.
     `clusters`: by which column rows belong together, in how many clusters; None where each row is by itself.
+    `stops`: by spec, where a rule let a judge ask some of the rows alone, how far it came.
 
     A result is also a mapping of its values: `result["f1"]`, and `for spec in result`.
 
@@ -88,6 +90,7 @@ class Result:
     lengths: Lengths | None = None
     name: str = ""
     clusters: Clusters | None = None
+    stops: Mapping[str, Stop] = field(default_factory=dict)
 
     def __getitem__(self, spec: str) -> Value:
         """The value of a metric over all rows; `KeyError`, with the nearest name, for another."""
@@ -159,6 +162,7 @@ class Result:
                 groups=groups,
                 corrected=self.corrected.get(metric.spec),
                 caution=cautions.get(metric.spec, ""),
+                stop=self.stops.get(metric.spec),
             )
             metrics.append(stored)
         return StoredValues(
@@ -239,11 +243,13 @@ class Result:
     def __repr__(self) -> str:
         lines = (f"  {spec}: {_short(value)}" for spec, value in self.values.items())
         cautions = (f"  caution: {line}" for line in list_cautions(self.cautions))
-        return "\n".join([f"<karat.Result of {self.n} rows", *lines, *cautions]) + ">"
+        stops = (f"  {spec}: {stop}" for spec, stop in self.stops.items())
+        return "\n".join([f"<karat.Result of {self.n} rows", *lines, *stops, *cautions]) + ">"
 
     def _repr_html_(self) -> str:
         notes = ["  ".join(f"{role} ← {column}" for role, column in self.mapping.items())]
         notes += [] if self.clusters is None or self.clusters.named else [str(self.clusters)]
+        notes += [f"{spec}: {stop}" for spec, stop in self.stops.items()]
         for spec, reasons in self.reasons.items():
             notes += [
                 f"{spec}: {reason} in {count} of {self.n} rows" for reason, count in list(reasons.items())[:_REASONS]

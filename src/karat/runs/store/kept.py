@@ -29,6 +29,7 @@ from karat.runs.store.folders import (
 from karat.runs.store.lock import lock
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import State, find_state, open_run, open_unfinished
+from karat.stats.sequential.stop import Stop
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class KeptRun(JsonObject):
     """One line for each run.
 
     `created`: when it was begun, ISO 8601; empty where that is not known. `n`: the number of rows, so far. `state`:
-    "damaged" where it cannot be read; `problem` says why. `values`: by metric, of a finished run.
+    "damaged" where it cannot be read; `problem` says why. `values`: by metric, of a finished run. `stops`:
+    by metric, how far a judge was asked, where a rule said when to stop.
     """
 
     name: str
@@ -44,11 +46,12 @@ class KeptRun(JsonObject):
     n: int | None = None
     state: State | Literal["damaged"] = "finished"
     values: Mapping[str, float | None] = field(default_factory=dict)
+    stops: Mapping[str, Stop] = field(default_factory=dict)
     problem: str = ""
     metrics: tuple[ScoredMetric, ...] = field(default=(), repr=False)  # from its manifest
     models: Mapping[str, Any] | None = field(default=None, repr=False)  # what it has used of them, so far
 
-    printed: ClassVar = Printed(sparse=("problem",), hidden=("metrics", "models"))
+    printed: ClassVar = Printed(sparse=("stops", "problem"), hidden=("metrics", "models"))
 
 
 def list_runs() -> list[KeptRun]:
@@ -64,7 +67,8 @@ def _describe_kept(name: str) -> KeptRun:
     except DataError as error:
         return KeptRun(name, state="damaged", problem=str(error))
     values = {metric["spec"]: metric["value"] for metric in run.values["metrics"]}
-    return KeptRun(name, run.manifest.created, run.manifest.n, values=values, metrics=run.manifest.metrics)
+    created, n, metrics = run.manifest.created, run.manifest.n, run.manifest.metrics
+    return KeptRun(name, created, n, values=values, stops=run.stops, metrics=metrics)
 
 
 def describe_unfinished(name: str) -> KeptRun:

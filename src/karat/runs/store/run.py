@@ -16,12 +16,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from karat.core.columns.kinds import Array
 from karat.core.columns.numbers import read_numbers
 from karat.core.errors import ColumnError, DataError, did_you_mean
-from karat.core.metric.rows import LEFT_OUT, ROUNDING, stack_statistics
+from karat.core.metric.rows import ROUNDING, stack_statistics
 from karat.data.formats.columnar import read_columns
 from karat.data.formats.union import unite_sources
 from karat.data.formats.validate import validate_source
@@ -32,7 +31,7 @@ from karat.data.storage.addresses import hide_secrets, is_address, join_path, to
 from karat.data.storage.file_names import name_row, split_name
 from karat.data.storage.remote_files import list_files
 from karat.data.storage.stores import name_errors
-from karat.runs.columns.output import find_reason_column
+from karat.runs.columns.output import find_left_out, find_reason_column
 from karat.runs.store.files import check_files, count_rows, count_width, parts_pattern, read_counts, read_table
 from karat.runs.store.folders import (
     ROWS,
@@ -49,6 +48,7 @@ from karat.runs.store.lock import is_locked
 from karat.runs.store.manifest import Manifest, ScoredMetric, find_scores, read_manifest
 from karat.runs.store.parts import PartsFolder
 from karat.runs.store.values import read_stored_values
+from karat.stats.sequential.stop import Stop
 
 State: TypeAlias = Literal["finished", "running", "stopped", "capped"]
 
@@ -88,6 +88,11 @@ class Run:
     def specs(self) -> tuple[str, ...]:
         """The specs of the metrics that were scored."""
         return tuple(each.spec for each in self.manifest.metrics)
+
+    @property
+    def stops(self) -> Mapping[str, Stop]:
+        """By spec, how far a judge was asked, where a rule said when to stop."""
+        return {each["spec"]: Stop.read(each["stop"]) for each in self.values.get("metrics", ()) if each.get("stop")}
 
     @property
     def joined_on(self) -> str:
@@ -221,13 +226,11 @@ class Run:
 
     def left_out(self, spec: str) -> Array | None:
         """Which rows a rule left out when it ended the asking, shape (n,), bool; None where it left out none."""
-        known = next((each for each in self.values.get("metrics", ()) if each["spec"] == spec), None)
+        known = next((each for each in self.values.get("metrics", ()) if each["spec"] == spec), {"not_asked": True})
         name = find_reason_column(self.schema.names, {metric.column for metric in self.manifest.metrics})
-        if name is None or (known is not None and not known.get("not_asked")):
+        if name is None or not known.get("not_asked"):
             return None
-        reasons = self.column(name)
-        whole, part = pc.starts_with(reasons, LEFT_OUT), pc.match_substring(reasons, f"{spec}: {LEFT_OUT}")
-        found: Array = np.asarray(pc.fill_null(pc.or_(whole, part), False)) & np.isnan(self.scores(spec))
+        found: Array = find_left_out(self.column(name), spec) & np.isnan(self.scores(spec))
         return found if found.any() else None
 
     def reasons(self) -> list[str | None] | None:

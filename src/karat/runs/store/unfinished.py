@@ -32,7 +32,7 @@ from karat.runs.store.folders import (
     written_folder,
 )
 from karat.runs.store.lock import lock
-from karat.runs.store.manifest import ENDPOINTS, Manifest, read_manifest, write_json, write_manifest
+from karat.runs.store.manifest import ENDPOINTS, UNTIL, Manifest, read_manifest, write_json, write_manifest
 from karat.runs.store.run import Run, open_run
 
 MOVED = "KARAT_MOVED_FROM"
@@ -122,7 +122,9 @@ def check_name_free(folder: str | Path) -> None:
     """Raise `DataError` where a finished run is in that folder."""
     if has_manifest(folder) if is_address(folder) else Path(folder).exists():
         name = Path(folder).name
-        raise DataError(f"run {name} exists already, in {folder}: {other_name(name)}")
+        rule = has_manifest(folder) and read_manifest(folder).settings.get(UNTIL)
+        known = "; the answers that it has, under the same seed, are not asked again" if rule else ""
+        raise DataError(f"run {name} exists already, in {folder}: {other_name(name)}{known}")
 
 
 def other_name(name: str) -> str:
@@ -171,13 +173,18 @@ def _resume(manifest: Manifest, before: Manifest, *, resume: bool) -> Manifest:
     settings = {ENDPOINTS: endpoints} if endpoints else {}
     before, manifest = (replace(one, settings={**one.settings, **settings}) for one in (before, manifest))
     decided = [
-        ({"metrics": ", ".join(str(each.signature) for each in one.metrics)}, one.mapping, one.settings)
+        ({"metrics": ", ".join(str(each.signature) for each in one.metrics)}, one.mapping, _decisive(one.settings))
         for one in (before, manifest)
     ]
     as_stored = json.loads(json.dumps(decided))  # tuples become lists, as in a stored manifest
     check_unchanged(manifest.name, *zip(*as_stored, strict=True))
     models = before.models and {**before.models, "capped": 0}  # what caps kept back is counted by attempt
     return replace(manifest, created=before.created, models=models)
+
+
+def _decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that must not change; a rule by which asking stops may be another one, as it decides no answer."""
+    return {name: "a rule" if name == UNTIL and value else value for name, value in settings.items()}
 
 
 def _join_endpoints(name: str, before: Sequence[str], now: Sequence[str]) -> list[str]:

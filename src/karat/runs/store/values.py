@@ -11,6 +11,7 @@ from karat.data.json.objects import JsonObject, Printed
 from karat.data.storage.checksums import FileSum, parse_json, read_checked
 from karat.runs.store.manifest import check_content
 from karat.stats.corrected.value import Corrected
+from karat.stats.sequential.stop import Stop
 from karat.stats.value import Value
 
 
@@ -28,7 +29,8 @@ class StoredMetric(StoredGroup):
     """A metric in `values.json`.
 
     `counts`, by detail: how often a judge returned each label, how often a list has each item (1,000 at most).
-    `groups`: by value of the column of `--by`. `caution`: why it is low however right the answers are.
+    `groups`: by value of the column of `--by`. `caution`: why it is low however right the answers are. `stop`: how
+    far a judge was asked, where a rule said when to stop.
     """
 
     spec: str
@@ -36,8 +38,11 @@ class StoredMetric(StoredGroup):
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     groups: Mapping[str, StoredGroup] = field(default_factory=dict)
     caution: str = ""
+    stop: Stop | None = None
 
-    printed: ClassVar = Printed(("spec", "signature"), sparse=("not_asked", "corrected", "counts", "groups", "caution"))
+    printed: ClassVar = Printed(
+        ("spec", "signature"), sparse=("not_asked", "corrected", "counts", "groups", "caution", "stop")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from karat.data.storage.whole_files import remove_file, remove_folder, write_byt
 from karat.data.write import check_output
 from karat.runs.columns.output import OutputColumns
 from karat.runs.store.folders import PARTS, ROWS, STATISTICS
-from karat.runs.store.manifest import Manifest
+from karat.runs.store.manifest import UNTIL, Manifest
 from karat.runs.store.parts import Done, PartsFolder
 from karat.runs.store.run import Run
 from karat.runs.store.tail import Tail
@@ -78,7 +78,8 @@ def open_writer(
 
     `columns` are those that must not change meanwhile, by role, as `Digests` has them. `planned` are its parts; one
     that is continued has those with which it was started. `others` are in files that are read too, such as the
-    predictions where the parts are gold's.
+    predictions where the parts are gold's. Where a rule decides which rows count, what was
+    written before is not kept.
 
     Raises `DataError` where a run of that name exists, was started with other arguments, or is being written by another
     process; where a file or a column has changed since; and for too many parts.
@@ -93,7 +94,7 @@ def open_writer(
             planned = _list_parts(started, planned, others, output)
             writer = RunWriter(started, folder, planned, folder.finished())
         else:
-            parts = _clear(folder)
+            parts = _clear(folder, anew=UNTIL in manifest.settings)
             writer = RunWriter(started, folder, (), {}, Tail(started, folder, output, columns, parts))
         try:
             yield writer
@@ -105,9 +106,12 @@ def open_writer(
                     remove_folder(started.partial)
 
 
-def _clear(folder: PartsFolder) -> list[Done]:
-    """The finished parts of a run whose parts follow one another; what else a killed process has left is removed."""
-    parts = folder.finished()
+def _clear(folder: PartsFolder, *, anew: bool) -> list[Done]:
+    """The finished parts of a run whose parts follow one another; what else a killed process has left is removed.
+
+    With `anew` everything is.
+    """
+    parts = {} if anew else folder.finished()
     for task in folder.list_tasks():
         if task not in parts:
             folder.remove(task)

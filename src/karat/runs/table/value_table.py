@@ -63,7 +63,7 @@ def value_table(values: Sequence[MetricValue], confidence: float, *, percent: bo
 
     `percent`: values from 0 to 1 are in per cent.
     """
-    ends = any(each.value.unscored for each in values)
+    ends, stopped = (any(getattr(each.value, name) for each in values) for name in ("unscored", "not_asked"))
     factors = [points(each.bounds) if percent else 1.0 for each in values]
     factor = min(factors, default=1.0)
     columns = [
@@ -71,20 +71,26 @@ def value_table(values: Sequence[MetricValue], confidence: float, *, percent: bo
         Column("points" if factor > 1 else "value", f"{100 * confidence:g} % interval"),
         Column("n"),
         Column("unscored"),
+        *([Column("not asked")] if stopped else []),
         *([Column("worst to best")] if ends else []),
     ]
     cautions = list_cautions({each.spec: each.caution for each in values if each.caution})
     notes = [*(["Values from 0 to 1 are in per cent."] if percent else []), *cautions]
     notes += tell_apart([each.spec for each in values], hint=False)
-    rows = [row for each, scale in zip(values, factors, strict=True) for row in _rows(each, scale, ends=ends)]
+    rows = [
+        row
+        for each, scale in zip(values, factors, strict=True)
+        for row in _rows(each, scale, ends=ends, stopped=stopped)
+    ]
     return Table(tuple(columns), tuple(rows), caption, tuple(notes), factor=factor)
 
 
-def _rows(each: MetricValue, factor: float, *, ends: bool) -> Iterator[Row]:
+def _rows(each: MetricValue, factor: float, *, ends: bool, stopped: bool) -> Iterator[Row]:
     """The row of a value and, where people labelled, one of the corrected value."""
     value, corrected, part = each.value, each.corrected, each.slice is not None
     label = each.slice if each.slice is not None else each.spec
-    more = [spell_range(value.worst, value.best, factor)] if ends else []
+    more = [f"{value.not_asked}"] if stopped else []
+    more += [spell_range(value.worst, value.best, factor)] if ends else []
     cells = label, spell_estimate(value.value, value.low, value.high, factor), f"{value.n}", f"{value.unscored}"
     yield Row((*cells, *more), "value", part, value.value, value.low, value.high)
     if corrected is not None and corrected.value is not None:
@@ -94,7 +100,7 @@ def _rows(each: MetricValue, factor: float, *, ends: bool) -> Iterator[Row]:
             f"{corrected.n}",
             "",
         )
-        yield Row((*cells, *([""] if ends else [])), "value", True, corrected.value, corrected.low, corrected.high)
+        yield Row((*cells, *("" for _ in more)), "value", True, corrected.value, corrected.low, corrected.high)
 
 
 def value_document(

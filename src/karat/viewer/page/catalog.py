@@ -16,7 +16,7 @@ from karat.viewer.answers import answer_metric
 from karat.viewer.page.query import Unknown
 
 MOST_RUNS = 8
-_FIGURES = ("value", "low", "high", "n", "scored", "unscored")
+_FIGURES = ("value", "low", "high", "n", "scored", "unscored", "not_asked")
 _USED = ("calls", "failed", "cost")  # of models, so far
 _DAMAGED = (OSError, KaratError)  # it may also have been finished or removed meanwhile
 _STOPPED = "not finished: the same command with --resume continues it"
@@ -65,7 +65,7 @@ def display_metrics(run: Run) -> dict[str, dict[str, Any]]:
 
 def _describe_finished(run: Run) -> dict[str, Any]:
     values = {metric["spec"]: metric for metric in run.values["metrics"]}
-    metrics = [answer_metric(each) | {name: _finite(values[each.spec][name]) for name in _FIGURES}
+    metrics = [answer_metric(each) | {name: _finite(values[each.spec].get(name)) for name in _FIGURES}
                for each in run.manifest.metrics if each.spec in values]  # fmt: skip
     return _entry(run.name, "finished", created=run.manifest.created, n=run.manifest.n, metrics=metrics)
 

@@ -28,7 +28,7 @@ from karat.runs.labels.labels import Labels
 from karat.runs.match.systems import open_rows, open_system
 from karat.runs.scoring.arguments import NONE, Selection
 from karat.runs.scoring.pipeline import score
-from karat.runs.scoring.progress import Progress
+from karat.runs.scoring.tasks.progress import Progress
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
 from karat.stats.agreement.accuracy import mean

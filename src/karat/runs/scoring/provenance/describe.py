@@ -24,7 +24,7 @@ from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.provenance.models import find_endpoints
 from karat.runs.scoring.provenance.own_code import digest_function
-from karat.runs.store.manifest import CERTIFICATES, CODE, ENDPOINTS, Manifest, describe_metric
+from karat.runs.store.manifest import CERTIFICATES, CODE, ENDPOINTS, UNTIL, Manifest, describe_metric
 
 _LIBRARIES = (
     "numpy", "pyarrow", "duckdb", "regex", "rapidfuzz", "sacrebleu", "sympy", "sentence_transformers",
@@ -46,6 +46,7 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
     metrics = zip(plan.metrics, plan.output.scores, strict=True)
     endpoints = find_endpoints(plan.metrics)
     settings = {**selection.as_settings(), **asdict(plan.inference), **task, **_own_code(plan.metrics)}
+    settings |= {} if plan.until is None else {UNTIL: asdict(plan.until)}
     return Manifest(
         name=name,
         created=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,17 +13,17 @@ import pyarrow as pa
 from karat.core.columns.arrow import from_numpy
 from karat.core.columns.column_cache import column_cache
 from karat.core.columns.kinds import Array
-from karat.core.metric.rows import UNMATCHED, Rows
+from karat.core.metric.rows import NOT_ASKED, UNMATCHED, Rows
 from karat.core.metric.score import complete_rows, compute_rows
 from karat.core.parallel import map_ordered
 from karat.core.progress import report_progress_to
 from karat.runs.columns.judged_documents import count_judged
 from karat.runs.columns.lengths import count_lengths, depends_on_length
+from karat.runs.scoring.asking.ask import Asked, ask_judges
 from karat.runs.scoring.plan import Plan, find_json_in_text
-from karat.runs.scoring.progress import RowCounter
+from karat.runs.scoring.tasks.progress import RowCounter
 from karat.runs.scoring.totals.totals import Totals
 
-NOT_ASKED = "not asked: "  # in the reason of a row where a cap is reached
 _SCORES = 1 << 22  # in a batch: 65,536 rows by 64 metrics, or fewer rows by more metrics
 
 
@@ -32,7 +32,7 @@ class Batch:
     """A batch of rows, their columns by role, and the statistics of each metric.
 
     `numbers` are its row numbers, from 0, before any were left out; `counted` is what was counted of them, see
-    `Totals`. `scored` is empty where the rows were scored before.
+    `Totals`. `scored` is empty where the rows were scored before. `asked`: by spec, how far a rule let a judge ask.
     """
 
     plan: Plan
@@ -41,6 +41,7 @@ class Batch:
     columns: Mapping[str, pa.Array]
     scored: Sequence[Rows]
     counted: Mapping[str, Counter[str]]
+    asked: Mapping[str, Asked] = field(default_factory=dict)
 
     def cut_unasked(self) -> tuple[Batch, Batch]:
         """The rows before the first that a cap left unasked, none where no reason says which it is; and the others."""
@@ -76,7 +77,7 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
     Metrics that compute run in worker threads; those that wait for other processes run in this thread, where Ctrl-C
     arrives. `warned` collects warnings, by role.
     """
-    most = max(1, _SCORES // len(plan.metrics))
+    most = max(1, _SCORES // len(plan.metrics)) if plan.until is None else None
     begins = not plan.base.parts or plan.base.parts[0].first == 0  # with the first row of all
 
     def compute(numbered: tuple[int, Array, pa.RecordBatch]) -> _Computed:
@@ -96,8 +97,12 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
         if each.at >= before:
             find_json_in_text(plan, batch.rows, warned, first=begins and each.at == 0)
             with report_progress_to(counter.advance):
-                scored = complete_rows(plan.metrics, batch.columns, each.computed, plan.labels)
-            batch = replace(batch, scored=scored)
+                if plan.until is None:
+                    scored = complete_rows(plan.metrics, batch.columns, each.computed, plan.labels)
+                    batch = replace(batch, scored=scored)
+                else:
+                    scored, asked = ask_judges(plan, batch.rows, batch.columns, batch.numbers, each.computed)
+                    batch = replace(batch, scored=scored, asked=asked)
         yield batch
         counter.finish(len(batch.rows), alone=True)
 
@@ -109,6 +114,7 @@ def add_up(
     totals = totals or Totals(plan)
     for batch in batches:
         totals.add(batch.rows, batch.scored, batch.counted, batch.numbers)
+        totals.asked.update(batch.asked)
         if put is not None:
             put(batch)
     return totals
@@ -121,13 +127,24 @@ def _count(plan: Plan, columns: Mapping[str, pa.Array]) -> dict[str, Counter[str
 
 
 def _count_rows(
-    batches: Iterable[tuple[Array, pa.RecordBatch]], before: int, most: int
+    batches: Iterable[tuple[Array, pa.RecordBatch]], before: int, most: int | None
 ) -> Iterator[tuple[int, Array, pa.RecordBatch]]:
-    """Each batch with the number of rows before it, cut after the first `before` rows, and after each `most` of its."""
+    """Each batch with the number of rows before it, cut after the first `before` rows, and after each `most` of its.
+
+    Without `most` all rows come as one batch.
+    """
     at = 0
-    for numbers, batch in batches:
+    for numbers, batch in batches if most else _join(batches):
+        most = most or len(batch) or 1
         cuts = {*range(most, len(batch), most), before - at}
         ends = [*sorted(cut for cut in cuts if 0 < cut < len(batch)), len(batch)]
         for start, end in pairwise([0, *ends]):
             yield at + start, numbers[start:end], batch.slice(start, end - start)
         at += len(batch)
+
+
+def _join(batches: Iterable[tuple[Array, pa.RecordBatch]]) -> Iterator[tuple[Array, pa.RecordBatch]]:
+    """All rows as one batch, if there are any."""
+    if parts := list(batches):
+        numbers, rows = zip(*parts, strict=True)
+        yield np.concatenate(numbers), pa.concat_batches(rows)

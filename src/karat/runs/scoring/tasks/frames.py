@@ -17,8 +17,8 @@ from karat.data.roles import singular
 from karat.data.source import Source
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.plan import Plan
-from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.tasks.engine import Engine
+from karat.runs.scoring.tasks.progress import Progress, RowCounter
 
 if TYPE_CHECKING:
     from karat.runs.scoring.tasks.task import Recipe

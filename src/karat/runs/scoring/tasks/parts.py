@@ -18,10 +18,10 @@ from karat.data.storage.addresses import hide_secrets, join_path
 from karat.data.storage.files import temporary_folder
 from karat.runs.scoring.arguments import Destination
 from karat.runs.scoring.plan import Plan
-from karat.runs.scoring.progress import Progress, RowCounter
 from karat.runs.scoring.tasks.buckets import Buckets, plan_buckets
 from karat.runs.scoring.tasks.engine import Engine, Failed
 from karat.runs.scoring.tasks.local import InTurn, Processes, Threads, find_engine
+from karat.runs.scoring.tasks.progress import Progress, RowCounter
 from karat.runs.scoring.tasks.task import Advance, Recipe, make_recipe
 from karat.runs.scoring.totals.totals import Totals
 from karat.runs.store.folders import is_in_tasks, is_started
@@ -170,6 +170,7 @@ def _why_not(plan: Plan, destination: Destination) -> str | None:
         f"{plan.base.name} is not in Parquet files": not plan.base.parts,
         "limit (--limit) counts rows one after the other": plan.selection.limit is not None,
         "people's labels (human, --human) need the scores of all rows": plan.correction is not None,
+        "a rule (until, --until-width) asks rows in a random order": plan.until is not None,
         "rows are written to one file (output, --output): keep them as a run": destination.output is not None,
         "rows are kept in memory (keep=False keeps none)": destination.keeps_rows,
     }

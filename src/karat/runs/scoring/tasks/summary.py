@@ -45,7 +45,14 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
     )
     result = Result(
         metrics=tuple(plan.metrics),
-        values=Values({spec: each.whole.value(place) for spec, each in totals.metrics.items()}),
+        values=Values(
+            {
+                spec: totals.asked[spec].apply_to(each.whole.value(place))
+                if spec in totals.asked
+                else each.whole.value(place)
+                for spec, each in totals.metrics.items()
+            }
+        ),
         reasons={spec: dict(each.whole.reasons) for spec, each in totals.metrics.items()},
         counts={spec: each.counts() for spec, each in totals.metrics.items() if each.labels},
         groups=Values(groups if plan.selection.by else {}),
@@ -67,6 +74,7 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
         schema=plan.output.schema,
         lengths=read_lengths(totals.counted["lengths"]),
         clusters=clusters,
+        stops={spec: each.stop for spec, each in totals.asked.items()},
     )
     if telemetry.on():
         _trace_values(result, started)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from karat.core.context import change_context, current_context
+from karat.core.metric.rows import NOT_ASKED
 from karat.data.filter import filter_rows
 from karat.data.formats.columnar import open_part
 from karat.data.formats.validate import validate_source
@@ -19,8 +20,8 @@ from karat.data.paths.nested import add_nested
 from karat.data.source import Part, Source
 from karat.runs.columns.digest import Digests
 from karat.runs.scoring.plan import Nested, Plan
-from karat.runs.scoring.progress import RowCounter
-from karat.runs.scoring.tasks.batches import NOT_ASKED, Batch, add_up, score_batches
+from karat.runs.scoring.tasks.batches import Batch, add_up, score_batches
+from karat.runs.scoring.tasks.progress import RowCounter
 from karat.runs.scoring.totals.totals import Totals
 from karat.runs.store.parts import Done, PartsFolder
 

@@ -23,6 +23,7 @@ from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.totals.metric import MetricTotals, Total
 
 if TYPE_CHECKING:
+    from karat.runs.scoring.asking.ask import Asked
     from karat.runs.scoring.correction import CorrectedTotals
 
 HEAD, FORMAT = b"karat totals ", b"3\n"  # a state begins with them, and with a checksum of what follows
@@ -34,6 +35,7 @@ class Totals:
 
     Totals of parts of a table are merged; values and intervals are the same whatever the parts, and reasons, labels and
     groups come in the order of merging. `corrected` has the scores of all rows where people's labels correct them.
+    `asked`: by spec, how far a rule let judges ask.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -45,6 +47,7 @@ class Totals:
             each.spec: MetricTotals(Total(each, plan.inference, self._clusters.clustered)) for each in plan.metrics
         }
         self.counted: dict[str, Counter[str]] = defaultdict(Counter)
+        self.asked: dict[str, Asked] = {}
         self.corrected: CorrectedTotals | None = None
         if plan.correction is not None:
             from karat.runs.scoring.correction import CorrectedTotals  # noqa: PLC0415  (only where people labelled rows)
@@ -143,6 +146,7 @@ class Totals:
             ours.merge(theirs)
         self._count(other.counted)
         self.n += other.n
+        self.asked |= other.asked
         if self.corrected is not None and other.corrected is not None:
             self.corrected.merge(other.corrected)
 

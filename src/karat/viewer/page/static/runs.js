@@ -162,10 +162,11 @@ function line(run, specs, missing, state, speed) {
 /** The value of a metric; `room`: beside it stands, in some runs, how many rows are unscored. */
 function valueCell(metric, room) {
   if (!metric || metric.value === null) return el("td.num.dim", metric ? "–" : "");
-  const { value, low, high, scale, scored, unscored, n } = metric;
-  const title = `${format.interval(low, high, scale)}; ${format.count(scored)} of ${format.rows(n)} scored`;
+  const { value, low, high, scale, scored, unscored, not_asked: left, n } = metric;
+  const title = `${format.interval(low, high, scale)}; ${format.count(scored)} of ${format.rows(n)} scored${left ? `; a rule left out ${format.rows(left)}` : ""}`;
   const missing = room && el("small.dim", unscored > 0 && `${format.count(unscored)} unscored`);
-  return el("td.num", { title }, el("data", { value }, format.value(value, scale)), " ", missing);
+  const out = left > 0 && el("small.dim", `${format.count(left)} not asked`);
+  return el("td.num", { title }, el("data", { value }, format.value(value, scale)), " ", missing, out);
 }
 
 /** The state of a run that is not finished. */

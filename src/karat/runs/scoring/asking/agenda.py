@@ -1,0 +1,207 @@
+"""Which row a judge asks next: the rows of a table in a random order, until a rule says that enough is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from karat.core.columns.kinds import Array
+from karat.core.errors import SpecError
+from karat.core.metric.rows import LEFT_OUT, NOT_ASKED
+from karat.judges.votes import Vote
+from karat.models.governor.governor import Governor
+from karat.stats.sequential.sequence import ConfidenceSequence
+from karat.stats.sequential.stop import Stop
+from karat.stats.sequential.until import Until
+
+AHEAD = 2
+
+
+@dataclass(frozen=True)
+class AskingOrder:
+    """The order of the rows of a table: `rows`, shape (n,), are their numbers; those of one unit follow each other.
+
+    `starts`, shape (units + 1,): where each unit begins in them. The seed decides, and nothing else.
+
+    >>> AskingOrder.draw(np.array([7, 7, 9, 8], np.uint64), seed=1).rows.tolist()
+    [2, 0, 1, 3]
+    """
+
+    rows: Array
+    starts: Array
+    seed: int
+
+    @classmethod
+    def draw(cls, keys: Array, seed: int) -> AskingOrder:
+        """A random order of the units, by the key of each row's unit: shape (rows,), uint64."""
+        units, unit_of = np.unique(keys, return_inverse=True)
+        place = np.random.default_rng(seed).permutation(len(units))[unit_of]
+        sizes = np.bincount(place, minlength=len(units))
+        return cls(np.argsort(place, kind="stable"), np.concatenate([[0], np.cumsum(sizes)]), seed)
+
+    @property
+    def sizes(self) -> Array:
+        """The rows of each unit, shape (units,)."""
+        return np.diff(self.starts)
+
+    def add_up(self, values: Array) -> Array:
+        """The sums over the units, shape (units, k), of values of the rows of the table: shape (n, k)."""
+        return np.add.reduceat(values[self.rows], self.starts[:-1], axis=0)
+
+
+@dataclass
+class RowAgenda:
+    """The agenda of one judge: its rows in an order, and the interval of what it has answered so far.
+
+    `reached`: which rows of the table reach the judge, shape (rows,), bool; others have no score, when their turn
+    comes. The interval takes the answers in the order of the rows, whatever the order in which they come. So the rows
+    that count, and the interval, follow from the order and the answers alone, however many calls are made at a time;
+    the answers that come after the rule was met do not count, but stay in the cache of replies. Where an answer is
+    late, at most `AHEAD` times as many rows as calls are made at a time are asked ahead of it.
+
+    `spent()` is the money so far, in USD. `report` is called with the agenda after each answer.
+    """
+
+    until: Until
+    order: AskingOrder
+    sequence: ConfidenceSequence
+    reached: Array
+    governor: Governor
+    spent: Callable[[], float]
+    report: Callable[[RowAgenda], object] = lambda _: None
+    ended: bool = False
+    met: str = ""
+    capped: str = ""
+    _next: int = 0  # place in the order
+    _counted: int = 0  # units that are in the interval
+    _running: int = 0  # rows
+    _finished: int = 0
+    _closed: bool = False  # no further row is taken
+    _known: bool = False  # the width is met
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    _scores: Array = field(init=False)
+    _heard: Array = field(init=False)
+    _places: Array = field(init=False)  # of the judge's rows, in the order
+
+    def __post_init__(self) -> None:
+        rows = len(self.order.rows)
+        self._scores, self._heard = np.full(rows, np.nan), np.zeros(rows, bool)
+        place = np.empty(rows, np.int64)
+        place[self.order.rows] = np.arange(rows)
+        self._places = place[self.reached]
+        self._numbers = np.cumsum(self.reached) - 1
+        self._start = self.spent()
+
+    def __iter__(self) -> Iterator[int]:
+        while self._skip_unreached() and self._may_start():
+            row = self.order.rows[self._next]
+            self._next += 1
+            self._running += 1
+            yield int(self._numbers[row])
+
+    async def turn(self, number: int) -> None:
+        """Wait until a row is not too far ahead of those that are counted."""
+        place = self._places[number]
+        while not (self._closed or place < self._last_ahead()):
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
+
+    def add(self, number: int, vote: Vote) -> None:
+        """Hear the vote on a row."""
+        self._running -= 1
+        self._finished += 1
+        if vote.error is not None and NOT_ASKED in vote.error:
+            self.capped, self._closed = vote.error, True
+            self._wake()
+            return
+        self._check_cost(vote)
+        self._hear(int(self._places[number]), np.nan if vote.score is None else vote.score)
+        if self.until.cost is not None and not self.ended and self.spent() >= self.until.cost:
+            self.met, self.ended = self.until.met(np.inf, self.spent()), True
+        self.report(self)
+
+    def why_left_out(self, number: int) -> str:
+        """Why the vote on a row does not count; empty where it does."""
+        if self.capped:
+            return "" if self._heard[self._places[number]] else self.capped
+        return "" if self._places[number] < self.rows_counted else self.reason
+
+    def close(self) -> None:
+        """Count what was heard at last, where rows at the end do not reach the judge."""
+        if not (self.ended or self._closed):
+            self._skip_unreached()
+        if self._closed and not self.ended and not self.capped:
+            self.met = self.until.met(np.inf, np.inf)
+
+    @property
+    def reason(self) -> str:
+        """Of rows that were left out."""
+        return f"{LEFT_OUT} ({self.met}) was met before"
+
+    @property
+    def rows_counted(self) -> int:
+        """The rows that are in the interval."""
+        return int(self.order.starts[self._counted])
+
+    @property
+    def left_out(self) -> Array:
+        """The numbers of the rows of the table that are not in the interval."""
+        return self.order.rows[self.rows_counted :]
+
+    @property
+    def stop(self) -> Stop:
+        """How it ended."""
+        rows = len(self.order.rows)
+        met = self.met if self.rows_counted < rows else ""
+        return Stop(self.rows_counted, rows, self.order.seed, met, self.until.width, self.until.cost)
+
+    def _skip_unreached(self) -> bool:
+        """Pass the rows that do not reach the judge, and whether one that does comes next."""
+        rows = self.order.rows
+        while self._next < len(rows) and not self.ended and not self.reached[rows[self._next]]:
+            self._next += 1
+            self._hear(self._next - 1, np.nan)
+        return self._next < len(rows) and not self.ended
+
+    def _may_start(self) -> bool:
+        """Whether the money allows another row, beside those that are in progress, at what a row has cost so far."""
+        if self.until.cost is not None and self._finished:
+            each = (self.spent() - self._start) / self._finished
+            self._closed = self._closed or self.spent() + (self._running + 1) * each > self.until.cost * (1 + 1e-9)
+        return not self._closed
+
+    def _hear(self, place: int, score: float) -> None:
+        self._scores[place], self._heard[place] = score, True
+        starts, units = self.order.starts, len(self.order.starts) - 1
+        while self._counted < units and not (self._known or self.capped):
+            part = slice(starts[self._counted], starts[self._counted + 1])
+            if not self._heard[part].all():
+                return
+            scores = self._scores[part]
+            self.sequence.add(np.nansum(scores, keepdims=True), np.isfinite(scores).sum(keepdims=True))
+            self._counted += 1
+            if met := self.until.met(self.sequence.width):
+                self.met, self.ended, self._known = met, True, True
+            self._wake()
+
+    def _last_ahead(self) -> int:
+        """The place behind the last row that may be asked now: at least the whole unit that is counted next."""
+        whole = self.order.starts[min(self._counted + 1, len(self.order.starts) - 1)]
+        return max(int(whole), self.rows_counted + AHEAD * self.governor.limits.most)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
+
+    def _check_cost(self, vote: Vote) -> None:
+        """Raise `SpecError` where a rule is about money, and nothing says what an answer costs."""
+        unknown = self.governor.limits.price is None and vote.cost is None and vote.score is not None
+        if self.until.cost is not None and unknown:
+            problem = "the endpoint does not report what a call costs"
+            price = "the USD per million tokens in and out, --price IN,OUT (in Python, Governor(price=(IN, OUT)))"
+            raise SpecError(f"{problem}: a rule about the cost needs {price}")

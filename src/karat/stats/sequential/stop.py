@@ -1,0 +1,43 @@
+"""How asking came to its end, as a run keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from karat.data.json.objects import JsonObject, Printed
+from karat.stats.sequential.until import describe_stop
+
+
+@dataclass(frozen=True)
+class Stop(JsonObject):
+    """The end of an asking after `asked` of `rows`, drawn at random by the `seed`.
+
+    `width`, `cost`: of the rule. `met`: the part of it that was met, in words, empty where all rows were asked.
+
+    >>> print(Stop(412, 3_000, 0, "width 0.04", width=0.04))
+    stopped at 412 of 3,000 rows, by its rule (width 0.04)
+    """
+
+    asked: int
+    rows: int
+    seed: int
+    met: str
+    width: float | None = None
+    cost: float | None = None
+
+    printed: ClassVar = Printed(also=("sentence",))
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> Stop:
+        """From the values in JSON."""
+        return cls(**{each.name: content[each.name] for each in fields(cls)})
+
+    @property
+    def sentence(self) -> str:
+        """How it ended, in words."""
+        return describe_stop(self.asked, self.rows, self.met)
+
+    def __str__(self) -> str:
+        return self.sentence
