@@ -15,7 +15,8 @@ from itertools import combinations
 from pathlib import Path
 
 import karat
-from karat.runs.compare.finding import Finding, apply_holm
+from karat.runs.compare.compare import apply_holm
+from karat.runs.compare.finding import Finding
 
 DATA = Path(__file__).parents[1] / "../shared/data/qa_human_openqa_eval"
 GOLD = DATA / "model_outputs/NQ_DPR.jsonl.gz"

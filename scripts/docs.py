@@ -89,7 +89,7 @@ EXIT_CODES = {
     0: "done",
     1: "the command could not run, or nothing was scored: every call of a judge failed, or no row has a score",
     2: "wrong usage",
-    3: "a value is below its `--fail-under`",
+    3: "a value is below its `--fail-under`, or `--fail-unless-no-worse` is not shown",
     4: "a system is worse, with `--fail-if-worse`",
     5: "the scores could not be logged to Phoenix",
     6: "a cap, `--max-calls` or `--budget`, was reached: not everything was asked, and `--resume` goes on",

@@ -165,7 +165,7 @@ def test_a_later_run_replaces_its_comment_and_what_is_worse_fails_where_none_can
     ours = {"id": 34, "user": {"type": "Bot"}, "body": f"{MARK}\n### …"}
     runner.answer([artifact(5)], [{"id": 33, "user": {"type": "Bot"}, "body": "### other"}, ours])
     (runner.fake / "forbidden").touch()
-    assert runner.run("12", metrics="exact_match") == 4
+    assert runner.run("12", metrics="exact_match", **{"fail-unless-no-worse": "0.02\nexact_match=0.02"}) == 4
     assert "::error::worse than the last run" in runner.said
     assert "::warning::no comment" in runner.said
     assert runner.calls[-1][:4] == ["api", "--method", "PATCH", "repos/own/repo/issues/comments/34"]

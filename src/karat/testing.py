@@ -83,6 +83,22 @@ def assert_better(
     raise AssertionError("\n".join([*lines, *(["the rows that lose most:", *lost] if lost else [])]))
 
 
+def assert_no_worse(
+    system: System, *, than: System, margin: float, metrics: str | Metric | Iterable[str | Metric] = (), **how: Any
+) -> None:
+    """Fail unless it is shown, in each metric, that a system is no worse than another one by the `margin` or more.
+
+    `margin` is in the unit of the metrics: 0.02 is 2 points. Few rows show nothing, and fail. `metrics` and `how` are
+    as in `assert_better`.
+    """
+    __tracebackhide__ = True
+    from karat.runs.compare.compare import compare  # noqa: PLC0415  (heavy)
+
+    failed = compare(than, system, metrics=metrics, margin=margin, **how).not_shown
+    if failed:
+        raise AssertionError("\n".join(f"{each.heading}: {each.decisive_sentence}" for each in failed))
+
+
 def _row(key: str, question: str | None, prediction: str | None) -> str:
     from karat.runs.compare.scored_rows import show_text  # noqa: PLC0415  (heavy)
 

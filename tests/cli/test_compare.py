@@ -79,6 +79,29 @@ def test_fail_if_worse_ends_with_4_only_where_a_system_is_worse(run, systems, co
     assert run("compare", *systems).exit_code == 0
 
 
+@pytest.mark.parametrize(("margin", "code"), [("0.3", 0), ("f1=0.3", 0), ("0.03", 3), ("f1=0.03", 3)])
+def test_fail_unless_no_worse_passes_only_where_it_is_shown(run, margin, code):
+    result = run("compare", "before", "again", "--fail-unless-no-worse", margin)
+    assert result.exit_code == code
+    shown = "that again is no worse than before by 3.0 points or more could not be shown"
+    assert (shown in result.stderr) == bool(code)
+    assert (" rows would show it with a chance of 80 % if the two do not differ" in result.stderr) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--margin", "x"), "expected a number or SPEC=NUMBER, such as 0.02, found 'x'"),
+        (("--margin", "0.1", "--fail-unless-no-worse", "0.2"), "one margin of a metric expected"),
+        (("--rank", "--fail-unless-no-worse", "0.2"), "--fail-unless-no-worse compares each system with A"),
+    ],
+)
+def test_what_is_no_gate_of_a_margin(run, words, said):
+    result = run("compare", "before", "again", *words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+
+
 def test_fail_if_worse_sees_any_system_and_says_which(run):
     result = run("compare", "after", "after", "before", "-m", "exact_match", "--fail-if-worse", "--json")
     assert result.exit_code == 4

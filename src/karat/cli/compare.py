@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from karat.cli.options.completion import COLUMN, ROWS
-from karat.cli.options.gates import WORSE, fail, margin_option
+from karat.cli.options.gates import UNDER, WORSE, fail, margin_option, no_worse_option
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.ranking import RankOptions, rank, rank_options
@@ -37,6 +37,7 @@ from karat.cli.options.tables import TableFiles, table_options
     help=f"Exit with {WORSE} if a system is worse than A in any metric or slice, corrected for all tests (Holm). With "
     "--human the differences corrected by people decide.",
 )  # fmt: skip
+@no_worse_option
 @rank_options
 @correction_options
 @confidence_option("Of the intervals; 1 minus it is the level of the tests.")
@@ -49,6 +50,8 @@ def compare(
     ranking: RankOptions,
     as_json: bool,
     fail_if_worse: bool,
+    margin: dict[str, float] | None,
+    no_worse: dict[str, float] | None,
     flipped: int,
     **options: Any,
 ) -> None:
@@ -73,7 +76,7 @@ def compare(
         raise click.UsageError("expected at least two systems: karat compare A B")
     if ranking:
         others = {"--human": people.human, "--fail-if-worse": fail_if_worse, "--flipped": flipped,
-                  "--margin": options.pop("margin")}  # fmt: skip
+                  "--margin": margin, "--fail-unless-no-worse": no_worse}  # fmt: skip
         if flags := [name for name, value in others.items() if value]:
             raise click.UsageError(f"{flags[0]} compares each system with A: leave --rank away")
         rank(systems, ranking, table, people.label_map, as_json=as_json, **options)
@@ -82,7 +85,8 @@ def compare(
 
     options["human"] = people.read(systems=systems)
     table.check(*systems)
-    compared = compare_systems(*systems, flipped=flipped, **options)
+    margins = _join_margins(margin, no_worse)
+    compared = compare_systems(*systems, flipped=flipped, margin=margins, **options)
     table.write(compared)
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))
@@ -92,6 +96,21 @@ def compare(
         print_comparison(compared, by=options["by"])
     if fail_if_worse:
         fail((f"{each.heading}: {each.decisive_sentence}" for each in compared.worse), WORSE)
+    if no_worse is not None:
+        from karat.core.metric.spec import match_spec  # noqa: PLC0415  (heavy)
+
+        specs = {each.metric for each in compared.findings}
+        gated = specs if "" in no_worse else {match_spec(spec, specs) for spec in no_worse}
+        lines = (f"{each.heading}: {each.decisive_sentence}" for each in compared.not_shown if each.metric in gated)
+        fail(lines, UNDER)
     for finding in compared.findings:
         if finding.slice is None and (not finding.comparison.scored or (fail_if_worse and not finding.known)):
             raise click.ClickException(f"{finding.heading}, {finding.system}: {finding.sentence}")
+
+
+def _join_margins(margin: dict[str, float] | None, no_worse: dict[str, float] | None) -> dict[str, float] | None:
+    """The margins to test, of which a gate names some; raises `UsageError` where both name another one of a metric."""
+    for spec, size in (no_worse or {}).items():
+        if (margin or {}).get(spec, size) != size:
+            raise click.UsageError(f"--margin and --fail-unless-no-worse: one margin of {spec or 'a metric'} expected")
+    return {**(margin or {}), **(no_worse or {})} or None

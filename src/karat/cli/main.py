@@ -1,8 +1,9 @@
 """``karat``: the group of commands, and the exit code of each kind of error.
 
-Exit codes: 0 done, 1 could not run or nothing was scored, 2 wrong usage, 3 a value is under `--fail-under` or too many
-rows are without a score under `--fail-unscored`, 4 a system is worse under `--fail-if-worse`, 5 scores could not be
-logged, 6 a cap of calls or of money was reached before all was asked, 130 interrupted.
+Exit codes: 0 done, 1 could not run or nothing was scored, 2 wrong usage, 3 a value is under `--fail-under`, too many
+rows are without a score under `--fail-unscored` or `--fail-unless-no-worse` is not shown, 4 a system is worse under
+`--fail-if-worse`, 5 scores could not be logged, 6 a cap of calls or of money was reached before all was asked, 130
+interrupted.
 """
 
 from __future__ import annotations

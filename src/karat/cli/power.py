@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from karat.stats.corrected.label_count import LabelCount
+    from karat.stats.paired.margin_size import MarginSize
     from karat.stats.paired.sample_size import NoSampleSize, SampleSize
     from karat.stats.reliability.design import Design, VarianceComponents
 
@@ -45,6 +46,11 @@ def _prices(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
     metavar="D",
     help="The difference to find, such as 0.02.",
 )
+@click.option(
+    "--margin", type=Real(0, 1e9, min_open=True), metavar="D",
+    help="Instead, report how many rows show that a system is no worse by D or more, and equivalent within D, if the "
+    "two do not differ.",
+)  # fmt: skip
 @click.option(
     "--width", type=Real(0.000001, 1e9), metavar="W",
     help="Instead, report how many labels by people give the value of A an interval of this width, end to end.",
@@ -81,6 +87,7 @@ def _prices(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 def power(
     runs: tuple[str, ...],
     difference: float | None,
+    margin: float | None,
     width: float | None,
     budget: float | None,
     *,
@@ -96,21 +103,23 @@ def power(
     \b
     karat power --run before --difference 0.02
     karat power --run before --run after --difference 0.02 -m f1 --power 0.9
+    karat power --run before --run after --margin 0.02
     karat power --run before --answers
     karat power --run exam.json --budget 20 --price-question 0.3 --price-call 0.002
     karat power --run before --width 0.06 --human labels.csv --label-map good=1,bad=0
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if sum(each is not None for each in (difference, width, budget)) + answers != 1:
+    if sum(each is not None for each in (difference, margin, width, budget)) + answers != 1:
         raise click.UsageError(
-            "expected --difference, or --width for labels by people, or --answers, or --budget: --difference 0.02, say"
+            "expected --difference or --margin, or --width for labels by people, or --answers, or --budget: "
+            "--difference 0.02, say"
         )
     prices = options.pop("price_question"), options.pop("calls")
     if budget is None and any(prices):
         raise click.UsageError("--price-question and --price-call are what --budget is spent on: --budget 20")
-    most = 2 if difference is not None else 1
+    most = 2 if difference is not None or margin is not None else 1
     if len(runs) > most:
         raise click.UsageError(f"--run: expected one run{' or two' if most == 2 else ''}, found {len(runs)}")
-    lines: Mapping[str, tuple[SampleSize | NoSampleSize | LabelCount | VarianceComponents | Design, str]]
+    lines: Mapping[str, tuple[SampleSize | MarginSize | NoSampleSize | LabelCount | VarianceComponents | Design, str]]
     if budget is not None:
         lines = _spend(runs[0], budget, prices, options["level"])
     elif answers:
@@ -118,7 +127,7 @@ def power(
     elif width is not None:
         lines = _count_labels(runs[0], width, people, options)
     else:
-        lines = _count_rows(runs, difference, people, options)
+        lines = _count_rows(runs, people, options | {"difference": difference, "margin": margin})
     if as_json:
         click.echo(json.dumps({spec: plan.as_dict() for spec, (plan, _) in lines.items()}, ensure_ascii=False))
         return
@@ -130,13 +139,16 @@ def power(
 
 
 def _count_rows(
-    runs: tuple[str, ...], difference: float | None, people: LabelOptions, options: dict[str, Any]
-) -> dict[str, tuple[SampleSize | NoSampleSize, str]]:
-    from karat.runs.compare.rows_needed import plan_rows  # noqa: PLC0415  (heavy)
+    runs: tuple[str, ...], people: LabelOptions, options: dict[str, Any]
+) -> dict[str, tuple[SampleSize | MarginSize | NoSampleSize, str]]:
+    from karat.runs.compare.rows_needed import plan_margin, plan_rows  # noqa: PLC0415  (heavy)
 
     if wrong := [flag for flag, value in {**vars(people), "on": options.pop("on")}.items() if value]:
         raise click.UsageError(f"--{wrong[0].replace('_', '-')} needs --width")
-    plans = plan_rows(runs[0] if len(runs) == 1 else (runs[0], runs[1]), difference or 0.0, **options)
+    difference, margin = options.pop("difference"), options.pop("margin")
+    systems = runs[0] if len(runs) == 1 else (runs[0], runs[1])
+    plans: Mapping[str, SampleSize | MarginSize | NoSampleSize]
+    plans = plan_rows(systems, difference, **options) if margin is None else plan_margin(systems, margin, **options)
     return {spec: (plan, _describe(plan)) for spec, plan in plans.items()}
 
 
@@ -194,12 +206,18 @@ def _describe_labels(plan: LabelCount) -> str:
     return f"{needed}; its correlation with people is {plan.correlation:.2f}, {source}"
 
 
-def _describe(plan: SampleSize | NoSampleSize) -> str:
-    from karat.stats.paired.sample_size import NoSampleSize  # noqa: PLC0415  (heavy)
+def _describe(plan: SampleSize | MarginSize | NoSampleSize) -> str:
+    from karat.stats.paired.margin_size import MarginSize  # noqa: PLC0415  (heavy)
+    from karat.stats.paired.sample_size import NoSampleSize  # noqa: PLC0415
 
     if isinstance(plan, NoSampleSize):
         return plan.reason
     assumed = "" if plan.correlation is None else f", if two systems correlate by {plan.correlation:g}"
+    if isinstance(plan, MarginSize):
+        shown = f"{plan.no_worse} rows show no worse by {plan.margin:g} or more, {plan.equivalent} rows equivalent"
+        chance = f"with a chance of {100 * plan.power:g} % at level {plan.level:g}{assumed}"
+        seen = "no margin" if plan.smallest is None else f"no worse by {plan.smallest:.4f} or more"
+        return f"{shown} within it, if the systems do not differ, {chance}; {plan.n} rows show {seen}"
     seen = "no difference is sure to be seen" if plan.smallest is None else f"{plan.smallest:.4f} can be seen"
     shown = f"{plan.rows} rows show a difference of {plan.difference:g} with a chance of {100 * plan.power:g} %"
     return f"{shown} at level {plan.level:g}{assumed}; with {plan.n} rows {seen}"

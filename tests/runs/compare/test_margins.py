@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import karat
 from karat.errors import SpecError
+from karat.testing import assert_no_worse
 
 N = 500
 random = np.random.default_rng(5)
@@ -88,3 +90,15 @@ def test_labels_by_people_decide():
 def test_what_is_no_margin(margin, message):
     with pytest.raises(SpecError, match=message):
         karat.compare(SAME, SAME, margin=margin)
+
+
+def test_few_rows_do_not_show_it_and_the_sentence_says_how_many_would():
+    (finding,) = karat.compare(FIRST, LIKELY, metrics="em", margin=0.01).not_shown
+    discordant = (finding.comparison.wins + finding.comparison.losses) / N
+    closed = (norm.isf(0.05) + norm.isf(0.2)) ** 2 * discordant / 0.01**2
+    assert finding.rows_for_margin == pytest.approx(closed, rel=0.05)
+    assert f"; {finding.rows_for_margin:,} rows would show it with a chance of 80 % if the two do" in finding.sentence
+    assert karat.compare(FIRST, LIKELY, metrics="em", margin=0.2).not_shown == ()
+    assert_no_worse(LIKELY, than=FIRST, margin=0.2)
+    with pytest.raises(AssertionError, match="no worse than A by 1"):
+        assert_no_worse(LIKELY, than=FIRST, margin=0.01, metrics="em")

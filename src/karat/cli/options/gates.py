@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from karat.runs.scoring.result import Result
     from karat.stats.value import Value
 
-UNDER = 3  # exit code: a value is under its gate, or too many rows are unscored
+UNDER = 3  # exit code: a value is under its gate, too many rows are unscored, or "no worse" is not shown
 WORSE = 4  # exit code: a system is worse than the first
 
 _ENDS = ("low", "high", "worst", "best")
@@ -104,6 +104,13 @@ margin_option = click.option(
     "--margin", multiple=True, metavar="[SPEC=]D", callback=read_margins,
     help="Also test whether a system is no worse than A by D or more, in the metric's unit (0.02 is 2 points), and "
     "whether both are equivalent within D: two one-sided tests. Repeat it for a metric of its own.",
+)  # fmt: skip
+
+
+no_worse_option = click.option(
+    "--fail-unless-no-worse", "no_worse", multiple=True, metavar="[SPEC=]D", callback=read_margins,
+    help=f"Exit with {UNDER} unless it is shown in each metric and slice that no system is worse than A by D or more; "
+    "few rows do not show it. Sets --margin. With --human the differences corrected by people decide.",
 )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from karat.runs.store.manifest import Manifest
 from karat.runs.store.values import StoredValues
 from karat.runs.store.verify import Verified
 from karat.stats.corrected.label_count import LabelCount
+from karat.stats.paired.margin_size import MarginSize
 from karat.stats.paired.sample_size import NoSampleSize, SampleSize
 from karat.stats.reliability.design import Design, VarianceComponents
 from karat.viewer.rows.facets import Facet, Histogram, Items
@@ -90,7 +91,7 @@ PRINTED: Mapping[str, Any] = {
     "compare": Compared | Ranked,
     "experiment": StoredValues,
     "judge": Examination | Exam,
-    "power": Mapping[str, SampleSize | LabelCount | VarianceComponents | NoSampleSize | Design],
+    "power": Mapping[str, SampleSize | MarginSize | LabelCount | VarianceComponents | NoSampleSize | Design],
     "runs": KeptRun,
     "runs show": ShownRun,
     "runs verify": Verified,

@@ -12,7 +12,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.runs.columns.lengths import Lengths, find_caution
 from karat.runs.compare.comparison import Compared
-from karat.runs.compare.finding import Finding, apply_holm
+from karat.runs.compare.finding import Finding
 from karat.runs.compare.flips import find_flips
 from karat.runs.labels.labels import Labels
 from karat.runs.match.match import How, Matched, match
@@ -21,7 +21,8 @@ from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths, name_systems
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import Pairing
-from karat.stats.paired.margin import check_margin
+from karat.stats.paired.margin import check_margin, hold_margins
+from karat.stats.paired.multiple import holm_tests
 
 if TYPE_CHECKING:
     from karat.runs.compare.people import People
@@ -138,6 +139,42 @@ def _find_margins(margin: Margin, shared: Sequence[SharedMetric], inference: Inf
         if each.spec in margins:
             check_margin(margins[each.spec], round(1 - inference.confidence, 12), each.scale.bounds, each.spec)
     return margins
+
+
+def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings as one family of tests, each with its corrected p and its level by Holm's method.
+
+    Differences corrected by people are a family of their own, and so are "no worse" and "equivalent": they answer
+    other questions.
+
+    >>> import numpy as np
+    >>> from karat.stats.aggregate import Scale
+    >>> from karat.stats.paired.compare import compare
+    >>> found = [compare(np.zeros((8, 1)), scores, Scale()) for scores in (np.ones((8, 1)), np.eye(8)[:, :1])]
+    >>> [round(each.adjusted, 6) for each in apply_holm([Finding("em", "a", "b", None, one) for one in found])]
+    [0.007813, 0.5]
+    """
+    level = findings[0].comparison.level
+    own = holm_tests([each.comparison.p for each in findings], level)
+    people = holm_tests([None if each.corrected is None else each.corrected.p for each in findings], level)
+    within = hold_margins([each.comparison.margin for each in findings], level)
+    within_by_people = hold_margins(
+        [None if each.corrected is None else each.corrected.margin for each in findings], level
+    )
+    return tuple(
+        replace(
+            finding,
+            comparison=replace(finding.comparison, margin=margin),
+            held=test.level,
+            adjusted=test.adjusted,
+            family=test.family,
+            corrected=finding.corrected and replace(finding.corrected, margin=by_people),
+            by_people=None if finding.corrected is None else corrected,
+        )
+        for finding, test, corrected, margin, by_people in zip(
+            findings, own, people, within, within_by_people, strict=True
+        )
+    )
 
 
 def spell_margins(margin: Margin) -> list[str]:

@@ -59,6 +59,11 @@ class Compared(JsonObject):
         """
         return tuple(each for each in self.findings if each.decision == "worse")
 
+    @property
+    def not_shown(self) -> tuple[Finding, ...]:
+        """The findings with a margin that do not show that a system is no worse by it: by people, else by scores."""
+        return tuple(each for each in self.findings if each.margin is not None and each.margin.verdict == "unclear")
+
     def to_frame(self) -> Any:
         """The findings as a pandas frame, a row each, with the columns of `as_dict`.
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.table.table import spell_value
+from karat.runs.table.table import p_in_words, spell_value
 from karat.stats.aggregate import Bounds, points
 from karat.stats.corrected.value import Corrected
 from karat.stats.paired.comparison import Comparison, ComparisonVerdict
-from karat.stats.paired.margin import MarginTest, hold_margins
-from karat.stats.paired.multiple import HolmTest, holm_tests
+from karat.stats.paired.margin import MarginTest
+from karat.stats.paired.margin_size import differences_of
+from karat.stats.paired.multiple import HolmTest
 from karat.stats.paired.power import smallest_share, smallest_visible
 from karat.stats.value import spell
 
@@ -47,8 +48,24 @@ class Finding(JsonObject):
 
     printed: ClassVar = Printed(
         first=("metric", "system", "slice", "comparison", "verdict", "could_turn"),
-        also=("smallest_visible", "verdict", "verdict_by_people", "could_turn", "sentence", "corrected_sentence"),
-        sparse=("corrected", "by_people", "reversals", "caution", "verdict_by_people", "corrected_sentence"),
+        also=(
+            "smallest_visible",
+            "rows_for_margin",
+            "verdict",
+            "verdict_by_people",
+            "could_turn",
+            "sentence",
+            "corrected_sentence",
+        ),
+        sparse=(
+            "corrected",
+            "by_people",
+            "reversals",
+            "caution",
+            "rows_for_margin",
+            "verdict_by_people",
+            "corrected_sentence",
+        ),
         hidden=("first", "bounds", "family"),
         inline=("comparison",),
         names={"held": "level", "adjusted": "p_adjusted"},
@@ -123,6 +140,18 @@ class Finding(JsonObject):
         return visible if low is None or high is None or visible <= high - low else None
 
     @property
+    def rows_for_margin(self) -> int | None:
+        """How many rows would show no worse, with the probability `power`, if the two systems do not differ.
+
+        None without a margin, where it is shown already, and where the rows do not say how differences vary.
+        """
+        comparison, test = self.comparison, self.comparison.margin
+        if test is None or test.verdict != "unclear" or (differences := differences_of(comparison)) is None:
+            return None
+        level = test.no_worse.level or test.level
+        return differences.rows_within(test.margin, power=comparison.power, level=level)
+
+    @property
     def scale(self) -> float:
         """The factor from the metric's unit to points: 100 for a metric from 0 to 1, else 1."""
         return points(self.bounds)
@@ -167,6 +196,9 @@ class Finding(JsonObject):
             yield f"the smallest this data could show is {visible}" if visible else too_few
         if self.verdict == "unclear":
             yield from within
+        if (needed := self.rows_for_margin) is not None:
+            chance = f"with a chance of {100 * comparison.power:g} % if the two do not differ"
+            yield f"{needed:,} rows would show it {chance}"
         if self.could_turn:
             missing = comparison.n - comparison.scored
             rows = f"{missing} row{'s' * (missing > 1)}"
@@ -210,12 +242,12 @@ class Finding(JsonObject):
             if value < 0:
                 low, high = (None if end is None else -end for end in (high, low))
             by = f"{self._size(abs(value))} {self._interval(low, high)}"
-            yield f"{self.system} is {verdict} than {self.first} by {by}, {_spell_p(p, family)}"
+            yield f"{self.system} is {verdict} than {self.first} by {by}, {p_in_words(p, family)}"
             if margin is not None and margin.verdict == ("equivalent" if verdict == "better" else margin.verdict):
                 yield within
             return
         between = f"between {self.first} and {self.system}"
-        shown = f"{self._size(value)} {self._interval(low, high)}, {_spell_p(p, family)}"
+        shown = f"{self._size(value)} {self._interval(low, high)}, {p_in_words(p, family)}"
         claims = f"no difference {between} could be shown ({shown})", within
         yield from filter(None, claims if verdict in (None, "unclear") else reversed(claims))
 
@@ -223,7 +255,7 @@ class Finding(JsonObject):
         """What a margin shows, in words."""
         held = test.equivalent if test.verdict == "equivalent" else test.no_worse
         ends = f"{100 * (1 - 2 * test.level):g} % interval of the difference {self._interval(test.low, test.high)}"
-        shown, size = f"({ends}, {_spell_p(held.adjusted, held.family)})", self._size(test.margin)
+        shown, size = f"({ends}, {p_in_words(held.adjusted, held.family)})", self._size(test.margin)
         if test.verdict == "equivalent":
             return f"{self.system} and {self.first} are equivalent within {size} {shown}"
         claim = f"{self.system} is no worse than {self.first} by {size} or more"
@@ -240,47 +272,3 @@ class Finding(JsonObject):
         if number is None:
             return "?"
         return spell_value(number, self.scale if percent else 1) if self.scale > 1 else spell(number, ".4g")
-
-
-def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings as one family of tests, each with its corrected p and its level by Holm's method.
-
-    Differences corrected by people are a family of their own, and so are "no worse" and "equivalent": they answer
-    other questions.
-
-    >>> import numpy as np
-    >>> from karat.stats.aggregate import Scale
-    >>> from karat.stats.paired.compare import compare
-    >>> found = [compare(np.zeros((8, 1)), scores, Scale()) for scores in (np.ones((8, 1)), np.eye(8)[:, :1])]
-    >>> [round(each.adjusted, 6) for each in apply_holm([Finding("em", "a", "b", None, one) for one in found])]
-    [0.007813, 0.5]
-    """
-    level = findings[0].comparison.level
-    own = holm_tests([each.comparison.p for each in findings], level)
-    people = holm_tests([None if each.corrected is None else each.corrected.p for each in findings], level)
-    within = hold_margins([each.comparison.margin for each in findings], level)
-    within_by_people = hold_margins(
-        [None if each.corrected is None else each.corrected.margin for each in findings], level
-    )
-    return tuple(
-        replace(
-            finding,
-            comparison=replace(finding.comparison, margin=margin),
-            held=test.level,
-            adjusted=test.adjusted,
-            family=test.family,
-            corrected=finding.corrected and replace(finding.corrected, margin=by_people),
-            by_people=None if finding.corrected is None else corrected,
-        )
-        for finding, test, corrected, margin, by_people in zip(
-            findings, own, people, within, within_by_people, strict=True
-        )
-    )
-
-
-def _spell_p(p: float | None, family: int) -> str:
-    """A p that is corrected for a family of tests, in words."""
-    if p is None:
-        return "p is not known"
-    shown = "p < 0.0001" if p < 0.0001 else f"p = {spell(p, '.2g')}" if p < 0.995 else "p = 1"
-    return f"{shown} after Holm over {family}" if family > 1 else shown

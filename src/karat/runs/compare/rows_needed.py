@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, list_specs, open_system
 from karat.runs.scoring.clusters import find_clusters
 from karat.runs.store.run import Run
+from karat.stats.aggregate import Scale
+from karat.stats.paired.comparison import Comparison
+from karat.stats.paired.margin_size import MarginSize, margin_size_from_comparison, margin_size_from_scores
 from karat.stats.paired.sample_size import (
     NoSampleSize,
     SampleSize,
@@ -25,6 +29,7 @@ from karat.stats.paired.sample_size import (
 from karat.stats.reliability.design import VarianceComponents, plan_answers
 from karat.stats.sums.units import Units
 
+Planned = TypeVar("Planned", SampleSize, MarginSize)
 _VARIANCES = "intraclass_correlation"
 
 
@@ -51,24 +56,66 @@ def plan_rows(
     >>> plan_rows(result, 0.02)["em"].rows
     4961
     """
+    return _plan(
+        systems,
+        metrics,
+        partial(sample_size_from_comparison, difference=difference, power=power, level=level),
+        partial(sample_size_from_scores, difference=difference, correlation=correlation, power=power, level=level),
+        level,
+    )
+
+
+def plan_margin(
+    systems: System | tuple[System, System],
+    margin: float,
+    *,
+    metrics: str | Metric | Iterable[str | Metric] = (),
+    correlation: float = 0.5,
+    power: float = 0.8,
+    level: float = 0.05,
+) -> dict[str, MarginSize | NoSampleSize]:
+    """For each metric, how many rows show no worse by a `margin`, and equivalence, if two systems do not differ.
+
+    All else is as in `plan_rows`. Raises `SpecError` for what is no margin, too.
+
+    >>> import karat
+    >>> result = karat.score({"prediction": ["yes", "no"] * 50, "gold": ["yes"] * 100}, "em")
+    >>> plan_margin(result, 0.02)["em"].no_worse
+    3912
+    """
+    return _plan(
+        systems,
+        metrics,
+        partial(margin_size_from_comparison, margin=margin, power=power, level=level),
+        partial(margin_size_from_scores, margin=margin, correlation=correlation, power=power, level=level),
+        level,
+    )
+
+
+def _plan(
+    systems: System | tuple[System, System],
+    metrics: str | Metric | Iterable[str | Metric],
+    from_comparison: Callable[[Comparison], Planned],
+    from_scores: Callable[[Units, Scale], Planned],
+    level: float,
+) -> dict[str, Planned | NoSampleSize]:
+    """The plan of each metric, from the comparison of two systems or from the scores of one."""
     wanted = list_specs(metrics)
     if isinstance(systems, tuple):
-        plan = partial(sample_size_from_comparison, difference=difference, power=power, level=level)
         findings = compare(*systems, metrics=wanted, confidence=1 - level).findings
-        return _plan_each({each.metric: partial(plan, each.comparison) for each in findings})
+        return _plan_each({each.metric: partial(from_comparison, each.comparison) for each in findings})
     run = open_system(systems, "the result", wanted)
     shared = [SharedMetric((run.manifest.metric(spec),)) for spec in wanted or run.specs]
-    planned = {"correlation": correlation, "power": power, "level": level}
-
-    def plan_alone(each: SharedMetric) -> SampleSize:
-        return sample_size_from_scores(_units(run, each.spec), each.scale, difference, **planned)
-
-    return _plan_each({each.spec: partial(plan_alone, each) for each in shared})
+    return _plan_each({each.spec: partial(_plan_alone, run, each, from_scores) for each in shared})
 
 
-def _plan_each(plans: Mapping[str, Callable[[], SampleSize]]) -> dict[str, SampleSize | NoSampleSize]:
+def _plan_alone(run: Run, metric: SharedMetric, from_scores: Callable[[Units, Scale], Planned]) -> Planned:
+    return from_scores(_units(run, metric.spec), metric.scale)
+
+
+def _plan_each(plans: Mapping[str, Callable[[], Planned]]) -> dict[str, Planned | NoSampleSize]:
     """Each plan, or the reason why there is none; raises the first error where there is none at all."""
-    found, errors = dict[str, SampleSize | NoSampleSize](), list[DataError]()
+    found, errors = dict[str, Planned | NoSampleSize](), list[DataError]()
     for spec, plan in plans.items():
         try:
             found[spec] = plan()

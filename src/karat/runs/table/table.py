@@ -176,3 +176,15 @@ def spell_p(p: float | None) -> str:
     ('0.0300', '< 0.0001', '?')
     """
     return "< 0.0001" if p is not None and p < 0.0001 else spell(p, ".4f")
+
+
+def p_in_words(p: float | None, family: int) -> str:
+    """A p that is corrected for a family of tests, in words.
+
+    >>> p_in_words(0.0031, 4), p_in_words(None, 1)
+    ('p = 0.0031 after Holm over 4', 'p is not known')
+    """
+    if p is None:
+        return "p is not known"
+    shown = "p < 0.0001" if p < 0.0001 else f"p = {spell(p, '.2g')}" if p < 0.995 else "p = 1"
+    return f"{shown} after Holm over {family}" if family > 1 else shown

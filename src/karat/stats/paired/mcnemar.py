@@ -34,6 +34,15 @@ def mcnemar_test(wins: int, losses: int) -> float:
     return min(1.0, math.exp(largest) * (1 + 2 * float(np.exp(ratios).sum())))
 
 
+def variance_under(wins: float, losses: float, rows: float, difference: float) -> float:
+    """The variance of wins - losses if the true difference of the shares were this one."""
+    # `losing` is the maximum-likelihood share of losses under this difference: the root of a quadratic.
+    linear = (2 * rows - wins + losses) * difference - (wins + losses)
+    root = math.sqrt(max(0.0, linear**2 + 8 * rows * losses * difference * (1 - difference)))
+    losing = (root - linear) / (4 * rows)
+    return max(0.0, rows * (2 * losing + difference * (1 - difference)))
+
+
 def tango_interval(wins: float, losses: float, rows: float, deviations: float) -> tuple[float, float]:
     """Tango's interval of (wins - losses) / rows: the differences that the score test does not reject.
 
@@ -49,11 +58,7 @@ def tango_interval(wins: float, losses: float, rows: float, deviations: float) -
     seen = (wins - losses) / rows
 
     def rejected(difference: float) -> bool:
-        # `losing` is the maximum-likelihood share of losses under this difference: the root of a quadratic.
-        linear = (2 * rows - wins + losses) * difference - (wins + losses)
-        root = math.sqrt(max(0.0, linear**2 + 8 * rows * losses * difference * (1 - difference)))
-        losing = (root - linear) / (4 * rows)
-        variance = max(0.0, rows * (2 * losing + difference * (1 - difference)))
+        variance = variance_under(wins, losses, rows, difference)
         return (wins - losses - rows * difference) ** 2 > deviations**2 * variance
 
     return last_kept(seen, -1.0, rejected), last_kept(seen, 1.0, rejected)

@@ -26,15 +26,34 @@ def power_of(shift: float, freedom: float, *, level: float = 0.05) -> float:
     0.676026
     """
     t = student_quantile(1 - level / 2, freedom)
+    return _average(lambda ratio: NORMAL.cdf(shift - t * ratio) + NORMAL.cdf(-shift - t * ratio), freedom)
+
+
+def power_within(below: float, above: float, freedom: float, *, level: float = 0.05) -> float:
+    """The power of two one-sided paired t tests, each at `level`, to show that a difference is between two limits.
+
+    The true difference is `below` standard errors above the lower limit, and `above` of them below the upper one:
+    infinitely many where that limit is not tested.
+
+    Source: D. B. Owen, "A special case of a bivariate non-central t-distribution", Biometrika 52 (1965).
+
+    >>> round(power_within(3.0, 3.0, 29), 6), round(power_within(3.0, math.inf, 29), 6)
+    (0.799046, 0.900031)
+    """
+    t = student_quantile(1 - level, freedom)
+    return _average(lambda ratio: max(0.0, NORMAL.cdf(below - t * ratio) - NORMAL.cdf(t * ratio - above)), freedom)
+
+
+def _average(rejected: Callable[[float], float], freedom: float) -> float:
+    """The mean of a probability of rejection over the ratios of the estimated to the true standard error."""
     if math.isinf(freedom):
-        return NORMAL.cdf(shift - t) + NORMAL.cdf(-shift - t)
+        return rejected(1.0)
     reach = 8 / math.sqrt(2 * freedom)
     start = max(0.0, 1 - reach)
     ratios = start + (1 + reach - start) * (NODES + 1) / 2
     logs = (freedom - 1) * np.log(ratios) - freedom * ratios**2 / 2
     weights = WEIGHTS * np.exp(logs - logs.max())
-    rejected = [NORMAL.cdf(shift - t * ratio) + NORMAL.cdf(-shift - t * ratio) for ratio in ratios.tolist()]
-    return float(weights @ rejected / weights.sum())
+    return float(weights @ [rejected(ratio) for ratio in ratios.tolist()] / weights.sum())
 
 
 def smallest_visible(error: float, freedom: float, *, power: float = 0.8, level: float = 0.05) -> float:
@@ -43,8 +62,8 @@ def smallest_visible(error: float, freedom: float, *, power: float = 0.8, level:
     >>> round(smallest_visible(0.01, 199), 5)
     0.02815
     """
-    _check(power, level)
-    return error * _bisect(lambda shift: power_of(shift, freedom, level=level) >= power, 1.0)
+    check_power(power, level)
+    return error * least_that(lambda shift: power_of(shift, freedom, level=level) >= power, 1.0)
 
 
 def rows_needed(difference: float, deviation: float, *, power: float = 0.8, level: float = 0.05) -> int:
@@ -56,15 +75,21 @@ def rows_needed(difference: float, deviation: float, *, power: float = 0.8, leve
     >>> rows_needed(0.02, 0.4)
     3142
     """
-    _check(power, level)
+    check_power(power, level)
     if not abs(difference) >= SMALLEST or not deviation > 0:
         problem = f"found {difference} and {deviation}"
         raise SpecError(f"a difference of {SMALLEST} or more and a spread above 0 expected, {problem}")
     shift = abs(difference) / deviation
 
-    def enough(rows: int) -> bool:
-        return power_of(shift * math.sqrt(rows), rows - 1, level=level) >= power
+    return fewest(lambda rows: power_of(shift * math.sqrt(rows), rows - 1, level=level) >= power)
 
+
+def fewest(enough: Callable[[int], bool]) -> int:
+    """The least number of rows, two or more, that are `enough`, as all larger ones are.
+
+    >>> fewest(lambda rows: rows > 41)
+    42
+    """
     low, high = 1, 2
     while not enough(high):
         low, high = high, 2 * high
@@ -85,7 +110,7 @@ def pairs_needed(difference: float, discordant: float, *, power: float = 0.8, le
     >>> pairs_needed(0.02, 0.1)
     1960
     """
-    _check(power, level)
+    check_power(power, level)
     if not SMALLEST <= abs(difference) <= discordant <= 1:
         expected = f"a difference from {SMALLEST} and a share of discordant rows from |{difference}| to 1"
         raise SpecError(f"{expected} expected, found {discordant}")
@@ -100,12 +125,12 @@ def smallest_share(rows: int, discordant: float, *, power: float = 0.8, level: f
     >>> round(smallest_share(1960, 0.1), 4), smallest_share(50, 0.1)
     (0.02, None)
     """
-    _check(power, level)
+    check_power(power, level)
 
     def found(share: float) -> bool:
         return _root(share, discordant, power, level) <= math.sqrt(rows)
 
-    return _bisect(found, discordant) if discordant > 0 and found(discordant) else None
+    return least_that(found, discordant) if discordant > 0 and found(discordant) else None
 
 
 def paired_deviation(deviation: float, correlation: float) -> float:
@@ -128,7 +153,7 @@ def _root(difference: float, discordant: float, power: float, level: float) -> f
     return reach / difference
 
 
-def _bisect(holds: Callable[[float], bool], high: float) -> float:
+def least_that(holds: Callable[[float], bool], high: float) -> float:
     """The least positive number for which `holds` is true, given that it is true for all greater ones."""
     while not holds(high):
         high *= 2
@@ -139,7 +164,8 @@ def _bisect(holds: Callable[[float], bool], high: float) -> float:
     return high
 
 
-def _check(power: float, level: float) -> None:
+def check_power(power: float, level: float) -> None:
+    """Raise `SpecError` for a power or a level that cannot be planned for."""
     if not SMALLEST <= level < power <= 1 - SMALLEST:
         expected = f"{SMALLEST} <= level < power <= {1 - SMALLEST} expected"
         raise SpecError(f"{expected}, found a level of {level} and a power of {power}")

@@ -79,7 +79,7 @@ def sample_size_from_scores(
     >>> plan.rows, round(plan.smallest, 3)
     (4961, 0.139)
     """
-    deviation, binary = _spread(units, scale)
+    deviation, binary = find_spread(units, scale)
     if not deviation:
         raise DataError("scores that vary expected, found one value: their spread is not known")
     apart = paired_deviation(deviation, correlation)
@@ -101,7 +101,7 @@ def _solve(
     return rows_needed(difference, deviation, **test), smallest_visible(deviation / math.sqrt(n), freedom, **test)
 
 
-def _spread(units: Units, scale: Scale) -> tuple[float | None, bool]:
+def find_spread(units: Units, scale: Scale) -> tuple[float | None, bool]:
     """The standard deviation of the rows' scores (or the standard error times √rows), and whether all are 0 or 1."""
     if len(units) < 2:
         return None, False
