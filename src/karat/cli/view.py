@@ -12,6 +12,7 @@ import click
 from karat.cli.options.browser import has_desktop
 from karat.cli.options.completion import COLUMN, FILE, ROWS, SPEC
 from karat.cli.options.folder import Folder
+from karat.cli.options.label_rule import RuleOptions, offering, rule_options
 from karat.cli.options.people import read_choices
 from karat.core.errors import DataError
 
@@ -30,11 +31,13 @@ _MOST_LABELS = 10  # a key each
 @click.option("--rows", multiple=True, type=ROWS,
               help="What is labelled, such as a file of karat label --next; default: the runs picked.")  # fmt: skip
 @click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
-@click.option("-m", "--metric", type=SPEC, help="A judge, whose labels are offered: judge:correctness.")
+@click.option("-m", "--metric", "metrics", multiple=True, type=SPEC,
+              help="A judge, whose labels are offered: judge:correctness.")  # fmt: skip
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
 @click.option("--on", type=COLUMN, help="The id of the rows to label; default: a column with the name of an id.")
 @click.option("--show", multiple=True, type=COLUMN,
               help="A column that is shown to whoever labels; default: question, answer and gold.")  # fmt: skip
+@rule_options
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
               help="Where to listen; others than this machine's own need --expose.")  # fmt: skip
 @click.option("--expose", is_flag=True,
@@ -51,6 +54,7 @@ def view(folder: Path | None, *, port: int, no_open: bool, host: str, expose: bo
     karat view results --port 8000 --no-open
     karat view --labels labels.jsonl --label-map good=1,bad=0
     karat view --labels labels.jsonl --label-map good=1,bad=0 --rows proposed.csv
+    karat view --labels labels.jsonl --label-map good=1,bad=0 --until-width 0.06 -m token_f1
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.runs.store.folders import runs_folder  # noqa: PLC0415
     from karat.viewer.page.server import is_loopback, open_port, require_extra, serve  # noqa: PLC0415  (only here)
@@ -80,13 +84,16 @@ def view(folder: Path | None, *, port: int, no_open: bool, host: str, expose: bo
 def _read_labels(
     labels: str | None,
     label_map: str | None,
-    metric: str | None,
+    metrics: tuple[str, ...],
     annotator: str | None,
+    enough: RuleOptions,
     **chosen: Any,
 ) -> LabelFile | None:
     """The file of labels, where one is named; `chosen` are the rows, `on` and `show`."""
+    rule = enough.read()
     if labels is None:
-        options = {"label-map": label_map, "metric": metric, "rows": chosen["rows"], "show": chosen["show"]}
+        options = {"label-map": label_map, "metric": metrics, "rows": chosen["rows"], "show": chosen["show"]}
+        options |= {name.replace("_", "-"): value for name, value in vars(enough).items()}
         if without := next((name for name, value in options.items() if value), None):
             raise click.UsageError(f"--{without} needs --labels FILE, where the labels are kept")
         return None
@@ -96,8 +103,13 @@ def _read_labels(
 
     for path in map(Path, (labels, *chosen["rows"])):
         check_is_file(path)
-    choices = read_choices(label_map, metric, _MOST_LABELS)
+    judge = offering(metrics, label_map, several=rule is not None)
+    choices = read_choices(label_map, judge, _MOST_LABELS)
     from karat.viewer.page.label_file import LabelFile  # noqa: PLC0415  (heavy)
 
-    option = ("label-map", label_map) if label_map else ("metric", metric or "")
-    return LabelFile(Path(labels), annotator or getpass.getuser(), choices, option, **chosen)
+    option = ("label-map", label_map) if label_map else ("metric", judge or "")
+    until, price = rule or (None, 0.0)
+    return LabelFile(
+        Path(labels), annotator or getpass.getuser(), choices, option, until=until, price=price,
+        metrics=metrics if until else (), **chosen,
+    )  # fmt: skip

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from karat.runs.labels.labels import Labels
+from karat.runs.labels.rows_to_label import RowsToLabel, open_rows_to_label
+from karat.runs.labels.session import Session
+from karat.runs.sampling.free_metrics import read_rule
 from karat.runs.store.run import Run
+from karat.stats.sequential.until import Until
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,9 @@ class LabelFile:
     """The labels of one annotator: the journal, and the score of each label, in the order in which they are offered.
 
     `rows` are the files or runs whose rows are labelled; by default of the runs that are picked on the page.
-    `option` named them: ("label-map", TEXT) or ("metric", SPEC). `on`, `seed` and `show` are as in `karat label`.
+    `option` named them: ("label-map", TEXT) or ("metric", SPEC). `on`, `seed` and `show` are as in `karat label`, and
+    so is `until`, the rule by which labelling ends, with the price of a label, in USD, and the `metrics` that narrow
+    its interval.
     """
 
     path: Path
@@ -29,6 +35,15 @@ class LabelFile:
     rows: tuple[str, ...] = ()
     seed: int = 0
     show: tuple[str, ...] = ()
+    until: Until | None = None
+    price: float = 0.0
+    metrics: tuple[str, ...] = ()
+
+    def open_session(self, sources: Sequence[str]) -> tuple[RowsToLabel, Session]:
+        """The rows of a run, or of several systems, and the session in which they are labelled."""
+        rows = open_rows_to_label(sources, self.on, self.show)
+        rule = None if self.until is None else read_rule(sources, self.metrics, self.until, self.price)
+        return rows, Session(rows.rows, self.path, self.annotator, self.choices, self.seed, rule)
 
     def describe(self) -> dict[str, Any]:
         """Who labels, which labels are offered, and the name of the file."""

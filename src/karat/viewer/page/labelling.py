@@ -64,7 +64,12 @@ class Labelling:
         mark = None if at is None else session.mark(at)
         cells = {} if at is None else rows.read(at)
         file, (option, value) = self._file, self._file.option
-        options = {option: value, "annotator": file.annotator, "on": file.on, "seed": file.seed or None}
+        options: dict[str, Any] = {option: value, "annotator": file.annotator, "on": file.on}
+        options["seed"] = file.seed or None
+        interval = session.interval
+        if (until := file.until) is not None:
+            options |= {"until_width": until.width, "until_cost": until.cost, "price_label": file.price or None}
+        narrowing = [word for spec in file.metrics if spec != value for word in ("-m", spec)]
         shown = ["--show", "COLUMN"] if file.show else []  # the names of rows and columns may say whose answer it is
         return {
             "at": None if at is None else session.order.index(at),
@@ -74,7 +79,8 @@ class Labelling:
             **file.describe(),
             "finished": session.finished,
             "total": len(session.rows),
-            "command": space.command("label", "ROWS", "-o", file.path, *shown, **options),
+            "interval": None if interval is None else interval.as_dict(),
+            "command": space.command("label", "ROWS", "-o", file.path, *shown, *narrowing, **options),
         }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from karat.runs.compare.comparison import Compared
 from karat.runs.compare.rank import rank
 from karat.runs.compare.ranked import Ranked
 from karat.runs.labels.labels import Labels
-from karat.runs.labels.rows_to_label import RowsToLabel, open_rows_to_label
+from karat.runs.labels.rows_to_label import RowsToLabel
 from karat.runs.labels.session import Session
 from karat.runs.store.folders import runs_folder
 from karat.runs.store.run import Run
@@ -83,11 +83,7 @@ class Workspace:
     def label_rows(self, query: Query, file: LabelFile) -> tuple[RowsToLabel, Session]:
         """The rows of a file's choice, else of the runs of a query, and the session in which they are labelled."""
         runs = self.catalog.open(query.runs)
-
-        def start() -> tuple[RowsToLabel, Session]:
-            rows = open_rows_to_label(file.rows or [run.name for run in runs], file.on, file.show)
-            return rows, Session(rows.rows, file.path, file.annotator, file.choices, file.seed)
-
+        start = partial(file.open_session, file.rows or [run.name for run in runs])
         with explained():
             return self._sessions.get(file.rows or _version(runs), partial(self._alone, start))
 

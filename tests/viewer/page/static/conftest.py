@@ -50,9 +50,9 @@ def served(runs_folder, serve):
 def labelling(runs_folder, serve, tmp_path):
     """Start the page with a file of labels, as often as it is called; the file is `labelling.file`."""
 
-    def start():
+    def start(*more):
         options = ["--labels", start.file, "--label-map", "right=1,wrong=0", "--annotator", "ada"]
-        return serve(runs_folder, *options)
+        return serve(runs_folder, *options, *more)
 
     start.file = tmp_path / "labels.jsonl"
     return start

@@ -231,3 +231,15 @@ def test_the_name_of_the_system_is_nowhere_while_rows_are_labelled(browser, serv
     assert "truth" not in browser.text("body")
     assert not re.search("zebra|quokka", browser.run("return document.documentElement.outerHTML"))
     assert {title.lower() for title in browser.texts(".cell h2")} == {"question", "gold", "answer"}
+
+
+def test_the_interval_narrows_until_it_is_enough(browser, label, labelling):
+    label(labelling("--until-width", "0.9", "--until-cost", "0.6", "--price-label", "0.3").address)
+    assert browser.text(".narrowing .count").startswith("Your mean over all rows: not known yet, 95 % interval 0 to 1")
+    press(browser, "1")
+    browser.until("document.querySelector('.narrowing .count').innerText.includes('$0.30 spent')")
+    assert browser.run("return document.querySelectorAll('.narrowing line.interval').length") == 1
+    press(browser, "1")
+    browser.until("document.querySelector('.standfirst')?.innerText.startsWith('Enough: stopped at 2 of')")
+    press(browser, "u")
+    browser.until("document.querySelector('.cell')")

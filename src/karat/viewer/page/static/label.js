@@ -1,6 +1,7 @@
 // Labels by people: a row, the labels to choose from, one key each. Neither system nor score is shown.
 
 import { post, Refused } from "./api.js";
+import { axis, range, strip } from "./charts.js";
 import { announce, command, el, field, fill } from "./dom.js";
 import * as format from "./format.js";
 import { name, sentence, texts } from "./text.js";
@@ -44,7 +45,7 @@ export default async function open(state, page) {
       row = await request();
       note.value = row.mark?.note ?? "";
       problem.hidden = true;
-      announce(`${row.finished} of ${row.total} done`);
+      announce(row.interval?.stop || `${row.finished} of ${row.total} done`);
     } catch (error) {
       if (error.status === 409) row = error.body;
       problem.replaceChildren(sentence(error.status ? error.message : SILENT));
@@ -139,7 +140,7 @@ function whole(row, note, { send, undo, step }) {
   ];
 }
 
-const progress = ({ finished, total, annotator, file }) =>
+const progress = ({ finished, total, annotator, file, interval, choices }) =>
   el(
     "div.progress",
     el("progress", { value: finished, max: total, "aria-label": "Rows done" }),
@@ -150,11 +151,37 @@ const progress = ({ finished, total, annotator, file }) =>
       ", kept in ",
       el("code", name(file)),
     ),
+    interval && narrowing(interval, choices),
   );
+
+/** The interval of the annotator's mean over all rows, as it narrows, and what remains. */
+function narrowing(interval, choices) {
+  const { value, low, high, spent, more, stop } = interval;
+  const bounds = [...choices.map(({ score }) => score)].sort((a, b) => a - b);
+  const scale = range(bounds, { bounds: [bounds[0], bounds.at(-1)] });
+  const mean = value === null ? "not known yet" : format.value(value);
+  const parts = [
+    `Your mean over all rows: ${mean}, 95 % interval ${format.interval(low, high)}`,
+    `${format.value(high - low)} wide`,
+    spent && `$${spent.toFixed(2)} spent`,
+    !stop && more !== null && `about ${format.rows(more)} more`,
+  ];
+  return el(
+    "div.narrowing",
+    el("p.count", parts.filter(Boolean).join(" · ")),
+    strip({ point: value, low, high }, scale),
+    axis(scale, 1),
+  );
+}
 
 const finished = (row) => [
   progress(row),
-  el("p.standfirst", "All rows are done. ", el("kbd", "u"), " takes the last label back."),
+  el(
+    "p.standfirst",
+    row.interval?.stop ? `Enough: ${row.interval.stop}. ` : "All rows are done. ",
+    el("kbd", "u"),
+    " takes the last label back.",
+  ),
   command(row.command),
 ];
 
