@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -46,13 +47,10 @@ if __name__ == "__main__":
 """
 
 
-def start(name, how):
-    return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "child.py", name, how],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def start(python):
+    """Starts an experiment in a process of its own."""
+    return partial(python, "-c", CHILD, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def lines(name):
@@ -65,7 +63,7 @@ def wait_for(process, ended):
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_was_stopped_asks_no_answered_row_again(tmp_path, stop):
+def test_a_run_that_was_stopped_asks_no_answered_row_again(tmp_path, start, stop):
     (tmp_path / "child.py").write_text(CHILD)
     with start("whole", "begin") as process:
         assert process.wait() == 0, process.stderr.read()
