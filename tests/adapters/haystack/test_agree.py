@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("haystack")
@@ -63,6 +63,7 @@ def _quiet():
 
 
 @pytest.mark.parametrize(("name", "given_settings"), KINDS)
+@settings(max_examples=120)  # so many find a gain that is lost where another question has none
 @given(questions=questions, field=st.sampled_from(FIELDS))
 def test_scores_equal_haystacks(name, given_settings, questions, field):
     columns = [documents for documents, _ in questions], [documents for _, documents in questions]
