@@ -11,7 +11,17 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from karat.metrics._kernels.tokens cimport Bytes, Column, Text, Token, column, first_bit, longest_of, place, split, text_of
+from karat.metrics._kernels.tokens cimport (
+    EACH, FEW, SIXTEEN, Bytes, Column, Text, Token, column, equal_16, first_bit, load, longest_of, place, split,
+    text_of,
+)
+
+cdef extern from *:
+    int count_bits "__builtin_popcountll"(uint64_t) nogil
+
+ctypedef fused Symbol:
+    uint8_t
+    int32_t
 
 cdef enum:
     CODES = 0x110000  # code points
@@ -66,7 +76,7 @@ cdef void close_pair(Pair* pair) noexcept:
 
 cdef void read(Pair* pair, const Column* a, const Column* b, Py_ssize_t row) noexcept nogil:
     if pair.codes:
-        read_characters(pair, text_of(a, row), text_of(b, row))
+        read_characters(pair, a, b, text_of(a, row), text_of(b, row))
     else:
         read_words(pair, a, b, text_of(a, row), text_of(b, row))
 
@@ -96,11 +106,11 @@ cdef void read_words(Pair* pair, const Column* a, const Column* b, Text x, Text 
         pair.b[i] = pair.a[pair.table[slot] - 1] if pair.table[slot] else 0
 
 
-cdef void read_characters(Pair* pair, Text x, Text y) noexcept nogil:
+cdef void read_characters(Pair* pair, const Column* a, const Column* b, Text x, Text y) noexcept nogil:
     cdef Bytes text = x.start
     cdef int32_t code
     cdef Py_ssize_t i
-    if is_ascii(x) and is_ascii(y):  # a character is its own number
+    if is_ascii(x, a.limit) and is_ascii(y, b.limit):  # a character is its own number
         pair.in_a = x.size
         pair.in_b = y.size
         pair.highest = 127
@@ -131,12 +141,52 @@ cdef inline void widen(Bytes text, Py_ssize_t size, int32_t* out) noexcept nogil
         out[i] = text[i]
 
 
-cdef inline bint is_ascii(Text text) noexcept nogil:
-    cdef uint8_t all_bits = 0
-    cdef Py_ssize_t i
-    for i in range(text.size):
-        all_bits |= text.start[i]
-    return all_bits < 128
+cdef inline bint is_ascii(Text text, Bytes limit) noexcept nogil:
+    cdef uint64_t all_bits = 0
+    cdef inline Py_ssize_t i = 0
+    while i + 8 < text.size:
+        all_bits |= load(text.start + i, limit)
+        i += 8
+    if i < text.size:
+        all_bits |= load(text.start + i, limit) << (8 * (i + 8 - text.size))
+    return not all_bits & (128 * EACH)
+
+
+cdef inline bint all_ascii(const Column* texts, Py_ssize_t rows) noexcept nogil:
+    """Whether all texts are; false where it is not known at once."""
+    cdef Text whole
+    if texts.places:
+        return False
+    whole.start = texts.data + texts.offsets[0]
+    whole.size = texts.offsets[rows] - texts.offsets[0]
+    return is_ascii(whole, texts.limit)
+
+
+cdef inline bint are_bytes(const Column* a, const Column* b, Text x, Text y, bint ascii) noexcept nogil:
+    """Whether the bytes of two short texts are compared as they are, without numbers for characters."""
+    return SIXTEEN and x.size <= FEW and y.size <= FEW and (ascii or (is_ascii(x, a.limit) and is_ascii(y, b.limit)))
+
+
+cdef inline Bytes readable(Bytes text, Py_ssize_t size, Bytes limit, uint8_t* room) noexcept nogil:
+    """A short text of which FEW bytes may be read: where its memory ends before, a copy in `room`."""
+    if limit - text >= FEW:
+        return text
+    memset(room, 0, FEW)
+    memcpy(room, text, size)
+    return room
+
+
+cdef inline uint64_t bits(Py_ssize_t count) noexcept nogil:
+    """So many, from the lowest."""
+    return ~<uint64_t>0 >> (64 - count) if 0 < count < 64 else 0 - <uint64_t>(count > 0)
+
+
+cdef inline uint64_t places_of(uint8_t byte, Bytes text, bint wide) noexcept nogil:
+    """A bit for each place among 32 bytes, or 64, that holds this byte."""
+    cdef inline uint64_t places = equal_16(text, byte) | equal_16(text + 16, byte) << 16
+    if wide:
+        places |= equal_16(text + 32, byte) << 32 | equal_16(text + 48, byte) << 48
+    return places
 
 
 cdef inline int32_t next_code(Bytes* text, Bytes end) noexcept nogil:
@@ -165,6 +215,8 @@ def levenshtein(a_offsets, a_places, a_data, b_offsets, b_places, b_data, bint w
     cdef Py_ssize_t most = max(longest_of(&a, rows), longest_of(&b, rows)) + 10
     cdef int64_t steps = 0
     cdef Pair pair
+    cdef Text x, y
+    cdef bint ascii
     cdef uint64_t* masks = <uint64_t*> calloc(WORDS * (most + 128), sizeof(uint64_t))
     cdef uint8_t* carries = <uint8_t*> malloc(most)
     try:
@@ -172,7 +224,15 @@ def levenshtein(a_offsets, a_places, a_data, b_offsets, b_places, b_data, bint w
         if masks == NULL or carries == NULL:
             raise MemoryError
         with nogil:
+            ascii = not words and all_ascii(&a, rows) and all_ascii(&b, rows)
             for row in range(rows):
+                x = text_of(&a, row)
+                y = text_of(&b, row)
+                if not words and are_bytes(&a, &b, x, y, ascii):
+                    a_count[row] = x.size
+                    b_count[row] = y.size
+                    edits[row] = distance_of_bytes(x, a.limit, y, b.limit, &steps)
+                    continue
                 read(&pair, &a, &b, row)
                 a_count[row] = pair.in_a
                 b_count[row] = pair.in_b
@@ -184,6 +244,65 @@ def levenshtein(a_offsets, a_places, a_data, b_offsets, b_places, b_data, bint w
     return steps
 
 
+cdef inline Py_ssize_t common_beginning(const Symbol* a, const Symbol* b, Py_ssize_t most) noexcept nogil:
+    cdef inline Py_ssize_t i = 0
+    while i < most and a[i] == b[i]:
+        i += 1
+    return i
+
+
+cdef inline Py_ssize_t common_end(const Symbol* a, const Symbol* b, Py_ssize_t most) noexcept nogil:
+    """How many symbols before these places are equal."""
+    cdef inline Py_ssize_t i = 0
+    while i < most and a[-1 - i] == b[-1 - i]:
+        i += 1
+    return i
+
+
+cdef inline int64_t distance_of_bytes(Text x, Bytes x_limit, Text y, Bytes y_limit, int64_t* steps) noexcept nogil:
+    """`distance` of two texts of at most FEW characters in ASCII."""
+    cdef uint8_t room[FEW]
+    cdef Py_ssize_t begin = common_beginning(x.start, y.start, min(x.size, y.size))
+    cdef Py_ssize_t rest = begin + common_end(
+        x.start + x.size, y.start + y.size, min(x.size, y.size) - begin)
+    x.start += begin
+    y.start += begin
+    x.size -= rest
+    y.size -= rest
+    if x.size < y.size:
+        x, y, x_limit = y, x, y_limit
+    if y.size == 0:
+        return x.size
+    steps[0] += y.size
+    x.start = readable(x.start, x.size, x_limit, room)
+    if x.size <= 32:
+        return compare_bytes(x, y, False)
+    return compare_bytes(x, y, True)
+
+
+cdef inline int64_t compare_bytes(Text x, Text y, bint wide) noexcept nogil:
+    cdef uint64_t plus = ~<uint64_t>0, minus = 0
+    cdef inline Py_ssize_t i
+    for i in range(y.size):
+        step(places_of(y.start[i], x.start, wide), &plus, &minus)
+    return last(plus, minus, x.size, y.size)
+
+
+cdef inline void step(uint64_t here, uint64_t* plus, uint64_t* minus) noexcept nogil:
+    """From one column of distances to the next: where they rise and fall along `a`, which is the symbol at `here`."""
+    cdef uint64_t some = here | minus[0]
+    cdef uint64_t sum = (here & plus[0]) + plus[0]
+    cdef uint64_t zero = (sum ^ plus[0]) | some
+    cdef uint64_t level = ((sum | plus[0] | some) & ~minus[0]) << 1  # no rise along b
+    plus[0] = (zero & plus[0]) << 1 | (level & ~zero)
+    minus[0] = zero & ~level
+
+
+cdef inline int64_t last(uint64_t plus, uint64_t minus, Py_ssize_t in_a, Py_ssize_t in_b) noexcept nogil:
+    """The distance at the end of the last column."""
+    return in_b + count_bits(plus & bits(in_a)) - count_bits(minus & bits(in_a))
+
+
 cdef int64_t distance(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ssize_t in_b,
                       uint64_t* masks, uint8_t* carries, int64_t* steps) noexcept nogil:
     """Edits between two sequences (Myers 1999, Hyyrö 2003); `masks` are 0, and are so again afterwards.
@@ -192,19 +311,17 @@ cdef int64_t distance(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ss
     it is tried (Ukkonen 1985), which fails soon.
     """
     cdef int64_t edits, limit, shift = 4
-    while in_a and in_b and a[0] == b[0]:
-        a += 1
-        b += 1
-        in_a -= 1
-        in_b -= 1
-    while in_a and in_b and a[in_a - 1] == b[in_b - 1]:
-        in_a -= 1
-        in_b -= 1
+    cdef Py_ssize_t begin = common_beginning(a, b, min(in_a, in_b))
+    cdef Py_ssize_t rest = begin + common_end(a + in_a, b + in_b, min(in_a, in_b) - begin)
+    a += begin
+    b += begin
+    in_a -= rest
+    in_b -= rest
     if in_a > in_b:
         a, b, in_a, in_b = b, a, in_b, in_a
     if in_a == 0:
         return in_b
-    if in_a <= 64:
+    if in_a <= FEW:
         steps[0] += in_b
         return distance_of_few(a, in_a, b, in_b, masks)
     if in_a <= LONG or in_b - in_a > in_a // 4:  # near the diagonals is nearly everywhere
@@ -263,24 +380,15 @@ cdef inline bint is_near(int64_t edits, Py_ssize_t rest_a, Py_ssize_t rest_b, Py
 
 cdef int64_t distance_of_few(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ssize_t in_b,
                              uint64_t* masks) noexcept nogil:
-    cdef uint64_t plus = ~<uint64_t>0, minus = 0, here, zero, rise, fall
-    cdef int64_t edits = in_a
+    cdef uint64_t plus = ~<uint64_t>0, minus = 0
     cdef Py_ssize_t i
     for i in range(in_a):
         masks[a[i]] |= <uint64_t>1 << i
     for i in range(in_b):
-        here = masks[b[i]]
-        zero = (((here & plus) + plus) ^ plus) | here | minus
-        rise = minus | ~(zero | plus)
-        fall = zero & plus
-        edits += <int64_t>(rise >> (in_a - 1) & 1) - <int64_t>(fall >> (in_a - 1) & 1)
-        rise = rise << 1 | 1
-        fall <<= 1
-        plus = fall | ~(zero | rise)
-        minus = rise & zero
+        step(masks[b[i]], &plus, &minus)
     for i in range(in_a):
         masks[a[i]] = 0
-    return edits
+    return last(plus, minus, in_a, in_b)
 
 
 cdef int64_t compare(const int32_t* a, Py_ssize_t in_a, const int32_t* b, Py_ssize_t in_b, Py_ssize_t words,
@@ -342,10 +450,12 @@ cdef inline int64_t compare_words(const int32_t* b, Py_ssize_t in_b, Py_ssize_t 
 
 def jaro_winkler(a_offsets, a_places, a_data, b_offsets, b_places, b_data, double[::1] out):
     cdef Column a = column(a_offsets, a_places, a_data), b = column(b_offsets, b_places, b_data)
-    cdef Py_ssize_t row, rows = out.shape[0]
+    cdef Py_ssize_t row, rows = out.shape[0], begin
     cdef Py_ssize_t most = longest_of(&a, rows) + longest_of(&b, rows) + 128
     cdef int64_t count, moved
     cdef Pair pair
+    cdef Text x, y
+    cdef bint ascii
     cdef int32_t* room = <int32_t*> malloc(4 * most * sizeof(int32_t))
     cdef uint64_t* masks = <uint64_t*> calloc(most, sizeof(uint64_t))
     try:
@@ -353,49 +463,98 @@ def jaro_winkler(a_offsets, a_places, a_data, b_offsets, b_places, b_data, doubl
         if room == NULL or masks == NULL:
             raise MemoryError
         with nogil:
+            ascii = all_ascii(&a, rows) and all_ascii(&b, rows)
             for row in range(rows):
+                x = text_of(&a, row)
+                y = text_of(&b, row)
+                moved = 0
+                if are_bytes(&a, &b, x, y, ascii):
+                    begin = count = common_beginning(x.start, y.start, min(x.size, y.size))
+                    if begin < x.size and begin < y.size:
+                        count += match_bytes(x, y, b.limit, begin, &moved)
+                    out[row] = winkler(x.size, y.size, begin, count, moved)
+                    continue
                 read(&pair, &a, &b, row)
-                count = moved = 0
-                if 0 < pair.in_a <= 64 and 0 < pair.in_b <= 64:
-                    match_few(&pair, masks, &count, &moved)
-                elif pair.in_a and pair.in_b:
-                    match_many(&pair, room, room + most, room + 2 * most, <uint8_t*> (room + 3 * most), &count, &moved)
-                out[row] = winkler(&pair, count, moved)
+                begin = count = common_beginning(pair.a, pair.b, min(pair.in_a, pair.in_b))
+                if begin < pair.in_a and begin < pair.in_b:
+                    if pair.in_a <= FEW and pair.in_b <= FEW:
+                        count += match_few(&pair, masks, begin, &moved)
+                    else:
+                        count = match_many(&pair, room, room + most, room + 2 * most, <uint8_t*> (room + 3 * most),
+                                           &moved)
+                out[row] = winkler(pair.in_a, pair.in_b, begin, count, moved)
     finally:
         close_pair(&pair)
         free(room)
         free(masks)
 
 
-cdef inline Py_ssize_t reach_of(const Pair* pair) noexcept nogil:
+cdef inline Py_ssize_t reach_of(Py_ssize_t in_a, Py_ssize_t in_b) noexcept nogil:
     """How far away a character may match."""
-    return max(max(pair.in_a, pair.in_b) // 2 - 1, 0)
+    return max(max(in_a, in_b) // 2 - 1, 0)
 
 
-cdef void match_few(const Pair* pair, uint64_t* masks, int64_t* count, int64_t* moved) noexcept nogil:
-    """The matches of two texts of at most 64 characters, and how many of them are in another order."""
-    cdef uint64_t found, matched = 0, free_ = ~<uint64_t>0, taken
-    cdef Py_ssize_t i, reach = reach_of(pair)
-    for i in range(pair.in_b):
-        masks[pair.b[i]] |= <uint64_t>1 << i
-    for i in range(pair.in_a):
-        found = masks[pair.a[i]] & free_ & (~<uint64_t>0 << max(i - reach, 0)) & (~<uint64_t>0 >> max(63 - i - reach, 0))
-        free_ ^= found & -found
-        matched |= <uint64_t>(found != 0) << i
-    for i in range(pair.in_b):
-        masks[pair.b[i]] = 0
-    taken = ~free_
-    while taken:
-        count[0] += 1
-        moved[0] += pair.a[first_bit(matched)] != pair.b[first_bit(taken)]
-        matched &= matched - 1
+cdef inline int64_t match_bytes(Text x, Text y, Bytes limit, Py_ssize_t begin, int64_t* moved) noexcept nogil:
+    """`match_few` of two texts of at most FEW characters in ASCII; `limit` is of the second."""
+    cdef uint8_t room[FEW]
+    cdef Bytes text = readable(y.start, y.size, limit, room)
+    if y.size <= 32:
+        return match_places(x, text, y.size, begin, False, moved)
+    return match_places(x, text, y.size, begin, True, moved)
+
+
+cdef inline int64_t match_places(Text x, Bytes text, Py_ssize_t size, Py_ssize_t begin, bint wide,
+                                 int64_t* moved) noexcept nogil:
+    cdef uint64_t here[FEW]
+    cdef inline Py_ssize_t i, count = 0, reach = reach_of(x.size, size)
+    cdef uint64_t near = bits(begin + reach + 1) & ~bits(begin - reach), rest = bits(size) & ~bits(begin), free_ = rest
+    for i in range(begin, x.size):
+        here[count] = places_of(x.start[i], text, wide)
+        count += take_first(here[count] & near, &free_)
+        near = near << 1 | (i < reach)
+    moved[0] = count_moved(here, count, rest & ~free_)
+    return count
+
+
+cdef inline bint take_first(uint64_t places, uint64_t* free_) noexcept nogil:
+    """Take the first of these places that is free; false if none is."""
+    places &= free_[0]
+    free_[0] ^= places & -places
+    return places != 0
+
+
+cdef inline int64_t count_moved(const uint64_t* here, Py_ssize_t count, uint64_t taken) noexcept nogil:
+    """How many matches are in another order: `here` are the places of each, `taken` are in the order of b."""
+    cdef int64_t moved = 0
+    cdef inline Py_ssize_t i
+    for i in range(count):
+        moved += not here[i] & taken & -taken
         taken &= taken - 1
+    return moved
 
 
-cdef void match_many(const Pair* pair, int32_t* first, int32_t* later, int32_t* matched, uint8_t* taken,
-                     int64_t* count, int64_t* moved) noexcept nogil:
-    """As `match_few`, for texts of any length: `first` is the first free place in b of a number, `later` the next one."""
-    cdef Py_ssize_t i, reach = reach_of(pair)
+cdef int64_t match_few(const Pair* pair, uint64_t* masks, Py_ssize_t begin, int64_t* moved) noexcept nogil:
+    """The matches of two texts of at most FEW characters after their common beginning, and how many are moved."""
+    cdef uint64_t here[FEW]
+    cdef Py_ssize_t i, count = 0, reach = reach_of(pair.in_a, pair.in_b)
+    cdef uint64_t near = bits(begin + reach + 1) & ~bits(begin - reach), rest = bits(pair.in_b) & ~bits(begin)
+    cdef uint64_t free_ = rest
+    for i in range(begin, pair.in_b):
+        masks[pair.b[i]] |= <uint64_t>1 << i
+    for i in range(begin, pair.in_a):
+        here[count] = masks[pair.a[i]]
+        count += take_first(here[count] & near, &free_)
+        near = near << 1 | (i < reach)
+    for i in range(begin, pair.in_b):
+        masks[pair.b[i]] = 0
+    moved[0] = count_moved(here, count, rest & ~free_)
+    return count
+
+
+cdef int64_t match_many(const Pair* pair, int32_t* first, int32_t* later, int32_t* matched, uint8_t* taken,
+                        int64_t* moved) noexcept nogil:
+    """As `match_few`, with the common beginning, for texts of any length: `first` is the first free place in b of a number, `later` the next one."""
+    cdef Py_ssize_t i, count = 0, reach = reach_of(pair.in_a, pair.in_b)
     cdef int32_t at
     memset(first, 255, (pair.highest + 1) * sizeof(int32_t))  # -1: nowhere
     for i in range(pair.in_b - 1, -1, -1):
@@ -408,8 +567,8 @@ cdef void match_many(const Pair* pair, int32_t* first, int32_t* later, int32_t* 
             at = later[at]
         if at >= 0 and at <= i + reach:
             taken[at] = 1
-            matched[count[0]] = pair.a[i]
-            count[0] += 1
+            matched[count] = pair.a[i]
+            count += 1
             at = later[at]
         first[pair.a[i]] = at
     at = 0
@@ -417,22 +576,21 @@ cdef void match_many(const Pair* pair, int32_t* first, int32_t* later, int32_t* 
         if taken[i]:
             moved[0] += pair.b[i] != matched[at]
             at += 1
+    return count
 
 
-cdef double winkler(const Pair* pair, int64_t count, int64_t moved) noexcept nogil:
+cdef inline double winkler(Py_ssize_t in_a, Py_ssize_t in_b, Py_ssize_t begin, int64_t count,
+                           int64_t moved) noexcept nogil:
     cdef double jaro
-    cdef Py_ssize_t prefix = 0, least = min(pair.in_a, pair.in_b)
     if count == 0:
-        return pair.in_a == 0 and pair.in_b == 0
-    jaro = <double>count / <double>pair.in_a
-    jaro += <double>count / <double>pair.in_b
+        return in_a == 0 and in_b == 0
+    jaro = <double>count / <double>in_a
+    jaro += <double>count / <double>in_b
     jaro += <double>(count - moved // 2) / <double>count
     jaro /= 3.0
     if jaro <= 0.7:
         return jaro
-    while prefix < 4 and prefix < least and pair.a[prefix] == pair.b[prefix]:
-        prefix += 1
-    return min(jaro + <double>prefix * 0.1 * (1.0 - jaro), 1.0)
+    return min(jaro + <double>min(begin, 4) * 0.1 * (1.0 - jaro), 1.0)
 
 
 cdef struct Beam:  # edit distances of a hypothesis to a reference, for places near the diagonal
@@ -543,7 +701,7 @@ cdef inline int32_t cost_at(const Beam* beam, Py_ssize_t i, Py_ssize_t j) noexce
     return beam.costs[i * beam.stride + j - beam.low[i]] if beam.low[i] <= j < beam.high[i] else FAR
 
 
-cdef void load(Beam* beam, Py_ssize_t i) noexcept nogil:
+cdef void load_row(Beam* beam, Py_ssize_t i) noexcept nogil:
     """Make row i of the hypothesis the one before."""
     cdef Py_ssize_t j, last = beam.high[i + 1] if i < beam.words else beam.expected + 1
     for j in range(max(beam.low[i] - 1, 0) if i else 0, last):
@@ -570,7 +728,7 @@ cdef void next_row(Beam* beam, int32_t word, Py_ssize_t i) noexcept nogil:
 cdef void fill(Beam* beam, Py_ssize_t first, int64_t* steps) noexcept nogil:
     """Compute the rows of the hypothesis after the first so many, which are known."""
     cdef Py_ssize_t i
-    load(beam, first)
+    load_row(beam, first)
     for i in range(first + 1, beam.words + 1):
         next_row(beam, beam.hypothesis[i - 1], i)
         memcpy(beam.costs + i * beam.stride, beam.after + beam.low[i], (beam.high[i] - beam.low[i]) * sizeof(int32_t))
@@ -664,7 +822,7 @@ cdef int32_t cost_of_moved(Beam* beam, int32_t now, int64_t* steps) noexcept nog
         return now
     while beam.hypothesis[last - 1] == beam.moved[last - 1]:
         last -= 1
-    load(beam, first)
+    load_row(beam, first)
     for i in range(first + 1, beam.words + 1):
         next_row(beam, beam.moved[i - 1], i)
         steps[0] += 1

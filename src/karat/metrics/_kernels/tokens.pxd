@@ -16,17 +16,19 @@ cdef extern from *:
     #define as_little(word) (word)
     #endif
 
-    /* A bit for each space among 16 bytes. */
+    /* A bit for each of 16 bytes that equals one. SIXTEEN: whether they are compared at once. */
     #ifdef __SSE2__
     #include <emmintrin.h>
-    static inline uint64_t spaces_16(const uint8_t* text) {
-        return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i*) text), _mm_set1_epi8(32)));
+    #define SIXTEEN 1
+    static inline uint64_t equal_16(const uint8_t* text, uint8_t byte) {
+        return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i*) text), _mm_set1_epi8((char) byte)));
     }
     #else
-    static inline uint64_t spaces_16(const uint8_t* text) {
-        uint64_t spaces = 0;
-        for (int i = 0; i < 16; i++) spaces |= (uint64_t) (text[i] == 32) << i;
-        return spaces;
+    #define SIXTEEN 0
+    static inline uint64_t equal_16(const uint8_t* text, uint8_t byte) {
+        uint64_t equal = 0;
+        for (int i = 0; i < 16; i++) equal |= (uint64_t) (text[i] == byte) << i;
+        return equal;
     }
     #endif
 
@@ -36,7 +38,8 @@ cdef extern from *:
     #define ODD 0x9E3779B97F4A7C15ULL     /* 2^64 over the golden ratio: spreads keys over their upper bits */
     """
     const uint64_t EACH, TOP, GATHER, ODD
-    uint64_t spaces_16(const uint8_t*) nogil
+    const int SIXTEEN
+    uint64_t equal_16(const uint8_t*, uint8_t) nogil
     uint64_t as_little(uint64_t) nogil
     int first_bit "__builtin_ctzll"(uint64_t) nogil
 
@@ -58,6 +61,7 @@ cdef struct Token:
     Py_ssize_t size
 
 cdef enum:
+    SPACE = 32
     FEW = 64  # up to so many tokens are compared as bits of a machine word; with more, a hash table is used
 
 
@@ -121,11 +125,11 @@ cdef inline uint64_t find_spaces(Bytes text, Bytes end, Bytes limit) noexcept no
         size = 64
     while i < size:
         if limit - text - i >= 16:
-            spaces |= spaces_16(text + i) << i
+            spaces |= equal_16(text + i, SPACE) << i
         else:
             memset(rest, 0, 16)
             memcpy(rest, text + i, limit - text - i)
-            spaces |= spaces_16(rest) << i
+            spaces |= equal_16(rest, SPACE) << i
         i += 16
     return spaces & (~<uint64_t>0 >> (64 - size))
 

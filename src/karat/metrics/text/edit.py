@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,9 +11,9 @@ import pyarrow.compute as pc
 from karat.core.columns.kinds import Array, Counts, Score, Text
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
-from karat.core.metric.rows import NOTHING, Rows, divide, find_too_long, score_rest
-from karat.metrics.text.edit_distance import compare_spelling, count_words, edits
-from karat.metrics.text.string_comparison import equal
+from karat.core.metric.rows import Rows, divide, find_too_long, score_rest
+from karat.metrics.text.edit_distance import compare_spelling, count_words, edits, most_bytes
+from karat.metrics.text.string_comparison import TokenCounts, equal
 from karat.text.columns import Normalizer, Tokenizer, normalise, tokenise
 
 
@@ -42,7 +44,8 @@ def wer(
     >>> wer(["the cat sat down"], ["the cat sat"]).to_numpy().round(4)
     array([0.3333])
     """
-    return _count(*(tokenise(normalise(column, normalize), tokenize) for column in (prediction, reference)), words=True)
+    predicted, expected = (tokenise(normalise(column, normalize), tokenize) for column in (prediction, reference))
+    return _compare(predicted, expected, _rate, words=True)
 
 
 @metric(
@@ -61,21 +64,22 @@ def cer(prediction: Text, reference: Text, *, normalize: Normalizer = "none") ->
     >>> cer(["Pariss"], ["Paris"]).to_pylist()
     [0.2]
     """
-    return _count(*(pc.utf8_trim_whitespace(normalise(column, normalize)) for column in (prediction, reference)))
+    predicted, expected = (pc.utf8_trim_whitespace(normalise(column, normalize)) for column in (prediction, reference))
+    return _compare(predicted, expected, _rate)
 
 
-def _count(predicted: pa.Array, expected: pa.Array, *, words: bool = False) -> Rows:
-    """The edits and the length of the reference of each row; a row that is too long is unscored."""
+def _rate(edits: TokenCounts, _: TokenCounts, expected: TokenCounts) -> Array:
+    return np.column_stack([edits, expected])
 
-    def count(a: pa.Array, b: pa.Array) -> Array:
-        found, _, in_b = edits(a, b, words=words)
-        return np.column_stack([found, in_b])
 
-    size = count_words if words else _count_characters
-    reasons = find_too_long(size(predicted), size(expected), "words" if words else "characters")
-    if not np.equal(reasons, NOTHING).all():
-        reasons[equal(predicted, expected) == 1] = None
-    return score_rest(reasons, (predicted, expected), count)
+def _compare(predicted: pa.Array, expected: pa.Array, combine: Callable[..., Array], *, words: bool = False) -> Rows:
+    """What `combine` makes of the edits and the lengths of both texts; a row that is too long is unscored."""
+    unit, size = ("words", count_words) if words else ("characters", _count_characters)
+    if find_too_long(most_bytes(predicted), most_bytes(expected), unit)[0] is None:  # so that no text is measured
+        return Rows(combine(*edits(predicted, expected, words=words)))
+    reasons = find_too_long(size(predicted), size(expected), unit)
+    reasons[equal(predicted, expected) == 1] = None
+    return score_rest(reasons, (predicted, expected), lambda a, b: combine(*edits(a, b, words=words)))
 
 
 def _count_characters(texts: pa.Array) -> Array:
@@ -95,9 +99,11 @@ def levenshtein(prediction: Text, reference: Text, *, normalize: Normalizer = "n
     array([0.8333, 1.    ])
     """
     predicted, expected = (normalise(column, normalize) for column in (prediction, reference))
-    counts = _count(predicted, expected)
-    longest = np.maximum(_count_characters(predicted), _count_characters(expected))
-    return Rows(1 - divide(counts.statistics[:, :1], longest[:, None]), counts.reasons)
+
+    def similarity(edits: TokenCounts, in_a: TokenCounts, in_b: TokenCounts) -> Array:
+        return 1 - divide(edits, np.maximum(in_a, in_b))
+
+    return _compare(predicted, expected, similarity)
 
 
 @metric(

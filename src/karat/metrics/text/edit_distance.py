@@ -83,6 +83,16 @@ def count_words(texts: pa.Array) -> TokenCounts:
     return words if distinct is texts else words.take(texts.indices.to_numpy())
 
 
+def most_bytes(texts: pa.Array) -> TokenCounts:
+    """The bytes of the longest text of a column, which may be one that only a dictionary has. Shape (1,).
+
+    >>> most_bytes(pa.array(["a", "été"]))
+    array([5])
+    """
+    longest: TokenCounts = np.diff(parts(texts)[0]).max(initial=0, keepdims=True)
+    return longest
+
+
 def count_edits(a: Sequence[str], b: Sequence[str]) -> int:
     """The definition of `edits`: characters, or words, that are inserted, deleted and replaced.
 
