@@ -150,6 +150,22 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
 
 
+def is_ascii(column: pa.Array) -> bool:
+    """Whether a column is text whose cells are in their order and hold ASCII alone; false where that is unknown.
+
+    >>> is_ascii(pa.array(["cafe"])), is_ascii(pa.array(["café"]))
+    (True, False)
+    """
+    if not isinstance(column, pa.StringArray | pa.LargeStringArray) or not len(column):
+        return False
+    _, places, content = column.buffers()
+    kind = np.int32 if isinstance(column, pa.StringArray) else np.int64
+    ends: np.ndarray[Any, Any] = np.frombuffer(places, kind, column.offset + len(column) + 1)[column.offset :]
+    if content is None or ends[0] < 0 or ends[-1] > content.size or (ends[1:] < ends[:-1]).any():
+        return False
+    return bool(np.frombuffer(content, np.uint8)[ends[0] : ends[-1]].max(initial=0) < 128)
+
+
 def is_bytes(kind: pa.DataType) -> bool:
     """Whether an Arrow type is bytes, which may be no text, in any of their widths."""
     kind = kind.value_type if pt.is_dictionary(kind) else kind

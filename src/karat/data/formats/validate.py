@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
 
-from karat.core.columns.arrow import plain_column
-from karat.core.columns.kinds import Array
+from karat.core.columns.arrow import is_ascii, plain_column
 from karat.core.columns.python_values import to_python
 from karat.core.errors import ColumnError, DataError, RowError
 from karat.data.source import Source
@@ -72,7 +70,7 @@ def _check_cells(batch: pa.RecordBatch, name: str, row: int) -> None:
     for field, column in zip(batch.schema, batch.columns, strict=True):
         try:
             column.validate()  # that the buffers are as long as they should be
-            if not (pa.types.is_primitive(field.type) or _is_ascii(column)):
+            if not (pa.types.is_primitive(field.type) or is_ascii(column)):
                 column.validate(full=True)
             elif (nulls := _count_nulls(column)) != column.null_count:  # other cells are right whatever their bytes are
                 raise pa.ArrowInvalid(f"expected {column.null_count} nulls, found {nulls}: is it damaged?")
@@ -113,18 +111,6 @@ def _with_bytes(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_list(kind):
         return pa.large_list(kind.value_field.with_type(_with_bytes(kind.value_type)))
     return kind
-
-
-def _is_ascii(column: pa.Array) -> bool:
-    """Whether a column is text whose cells are in their order and hold ASCII alone; false where that is unknown."""
-    if not isinstance(column, pa.StringArray | pa.LargeStringArray) or not len(column):
-        return False
-    _, places, content = column.buffers()
-    kind = np.int32 if isinstance(column, pa.StringArray) else np.int64
-    ends: Array = np.frombuffer(places, kind, column.offset + len(column) + 1)[column.offset :]
-    if content is None or ends[0] < 0 or ends[-1] > content.size or (ends[1:] < ends[:-1]).any():
-        return False
-    return bool(np.frombuffer(content, np.uint8)[ends[0] : ends[-1]].max(initial=0) < 128)
 
 
 def _first_invalid_row(column: pa.Array) -> int:

@@ -33,6 +33,7 @@ PAPINENI = (
 
 
 BleuTokens: TypeAlias = Literal["13a", "intl", "none", "words", "chars"]
+BLOCK = 4096  # rows whose totals are in the processor's cache
 Smooth: TypeAlias = Literal["exp", "none", "floor", "add-k"]
 Nearest: TypeAlias = Literal["closest", "shortest"]
 Amount: TypeAlias = Annotated[float | None, check_not_negative]
@@ -47,13 +48,26 @@ def finish_bleu(totals: Array, *, smooth: str, smooth_value: float | None, order
     >>> finish_bleu(np.array([3.0, 3, 3, 1, 3, 2]), smooth="none", smooth_value=None, order=2, effective_order=False)
     array(0.70710678)
     """
-    predicted, expected = totals[..., 0], totals[..., 1]
+    rows = totals.reshape(-1, totals.shape[-1])
+    values = np.zeros(len(rows))
+    matched = np.flatnonzero(np.logical_or.reduce([rows[:, 2 + n] > 0 for n in range(order)]))
+    for first in range(0, len(matched), BLOCK):
+        block = matched[first : first + BLOCK]
+        counts = np.ascontiguousarray(rows[block].T)
+        values[block] = _divide_counts(counts, smooth, smooth_value, order, effective_order=effective_order)
+    return values.reshape(totals.shape[:-1])
+
+
+def _divide_counts(
+    counts: Array, smooth: str, smooth_value: float | None, order: int, *, effective_order: bool
+) -> Array:
+    """`finish_bleu` of columns that have a match each."""
+    predicted, expected = counts[:2]
     logs, orders, smoothed = np.zeros(predicted.shape), np.zeros(predicted.shape), np.ones(predicted.shape)
-    reached, matched = np.full(predicted.shape, True), np.full(predicted.shape, False)
+    reached = np.full(predicted.shape, True)
     with np.errstate(divide="ignore", invalid="ignore"):
         for n in range(order):
-            matches, possible = totals[..., 2 + n], totals[..., 2 + order + n]
-            matched |= matches > 0
+            matches, possible = counts[2 + n], counts[2 + order + n]
             if smooth == "add-k" and n:
                 more = 1.0 if smooth_value is None else smooth_value
                 matches, possible = matches + more, possible + more
@@ -66,8 +80,8 @@ def finish_bleu(totals: Array, *, smooth: str, smooth_value: float | None, order
                 matches = np.where(missed, 0.1 if smooth_value is None else smooth_value, matches)
             logs += np.log(np.where(reached, matches / possible, float(effective_order)))
             orders += reached if effective_order else 1
-        brevity = np.exp(np.minimum(1 - expected / predicted, 0))
-        return np.where(matched, brevity * np.exp(logs / orders), 0.0)
+        brevity: Array = np.exp(np.minimum(1 - expected / predicted, 0)) * np.exp(logs / orders)
+    return brevity
 
 
 @metric(source=PAPINENI, finish=finish_bleu, lowered_by=EITHER)

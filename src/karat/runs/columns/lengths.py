@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from karat.core.columns.arrow import is_text, lists_text
+from karat.core.columns.arrow import is_ascii, is_text, lists_text
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.definition import EITHER, Configured, Length
@@ -170,6 +170,8 @@ def _measure(column: pa.Array) -> tuple[Array, Array] | None:
 def _characters(texts: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(texts.type):
         return _characters(texts.dictionary).take(texts.indices)
+    if is_ascii(texts):
+        return pc.binary_length(texts)
     return pc.utf8_length(texts if pa.types.is_string(texts.type) else texts.cast(pa.large_string()))
 
 

@@ -83,6 +83,9 @@ class ExactSums:
 
     def rounded(self) -> Floats:
         """The float64 number that is nearest to each sum, the even one of two, shape (cells,)."""
+        if self._counts and (np.abs(self.limbs) <= 2**53).all():  # which are floats as they are
+            counts: Floats = self.limbs.sum(axis=1).astype(np.float64)
+            return counts
         self.carry()
         cells, width = self.limbs.shape
         sums = ExactSums(cells)  # without signs

@@ -69,7 +69,7 @@ class Total:
         if not self._new:
             return
         parts, by_key = zip(*self._new, strict=True)
-        statistics, keys = np.concatenate(parts), [np.concatenate(each) for each in zip(*by_key, strict=True)]
+        statistics, keys = _join(parts), [_join(each) for each in zip(*by_key, strict=True)]
         self._new, self._new_rows = [], 0
         if not self.units:
             kinds = self.clustered if kept_by(self.metric.finish) == "sums" else self.clustered[:1]
@@ -135,6 +135,10 @@ class Total:
         scale = Scale(self.metric.finish, (definition.low, definition.high), definition.direction)
         missing = {"unscored": self.n - units.rows, "not_asked": self.not_asked}
         return summarise(units, scale, **missing, inference=self.inference)
+
+
+def _join(parts: Sequence[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 @dataclass
