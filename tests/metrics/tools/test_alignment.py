@@ -2,11 +2,12 @@
 
 from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.metrics.tools.call_counts import align
+from karat.metrics.tools.pairing import align
 
 WORTHS = st.sampled_from([0.0, 1.0, 0.5, 0.25, 1 / 3, 0.9])
 TABLES = st.tuples(st.integers(0, 6), st.integers(0, 6)).flatmap(
@@ -23,6 +24,6 @@ def test_the_alignment_is_the_best_of_all(table):
         for chosen in combinations(range(rows), size)
         for others in combinations(range(columns), size)
     )
-    pairs = align(table)
+    pairs = align(np.array(table).reshape(rows, columns))
     assert all(one[0] < other[0] and one[1] < other[1] for one, other in pairwise(pairs))
     assert sum(table[row][column] for row, column in pairs) == pytest.approx(max(ways), abs=1e-9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -12,7 +12,6 @@ from karat.core.columns.conversations import ToolCall
 from karat.core.columns.kinds import Array, Counts, Messages
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows, divide
-from karat.metrics.answers.assignment import assign
 from karat.metrics.tools.calls import (
     NO_CALLS,
     Arguments,
@@ -25,6 +24,7 @@ from karat.metrics.tools.calls import (
     pairs,
     specialise_calls,
 )
+from karat.metrics.tools.pairing import pair_calls, pair_in_order
 
 SOURCE = "ours: matched, predicted and expected calls, each counted once; ToolCallF1 of Ragas counts sets of calls"
 LISTED = ("matched", "missing", "extra")
@@ -156,17 +156,16 @@ def _count(
             return row
         mine, theirs = row
         try:
-            worth = [[comparison.worth(call, other) for other in theirs] for call in mine]
+            matched = (pair_in_order if order == "kept" else pair_calls)(mine, theirs, comparison)
         except UnscoredArgument as error:
             return str(error)
-        matched = [pair for pair in (align if order == "kept" else assign)(worth) if worth[pair[0]][pair[1]] > 0]
-        met, found = dict(matched), {other for _, other in matched}
+        met, found = {at for at, _, _ in matched}, {other for _, other, _ in matched}
         names[-1] = (
             [call.name for at, call in enumerate(mine) if at in met],
             [call.name for at, call in enumerate(theirs) if at not in found],
             [call.name for at, call in enumerate(mine) if at not in met],
         )
-        return sum(worth[at][other] for at, other in matched), len(mine), len(theirs)
+        return sum(worth for _, _, worth in matched), len(mine), len(theirs)
 
     rows = collect_rows(map(count, pairs(predicted, expected, tool, comparison)), 3)
     if not listed:
@@ -174,27 +173,3 @@ def _count(
     lists = zip(*(each or (None, None, None) for each in names), strict=True)
     columns = (pa.array(each, pa.list_(pa.string())) for each in lists)
     return replace(rows, details=dict(zip(LISTED, columns, strict=True)))
-
-
-def align(worth: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
-    """The pairs of row and column of the highest total worth, whose rows and whose columns both ascend.
-
-    >>> align([[0.0, 1.0], [1.0, 0.0]])
-    [(0, 1)]
-    """
-    best = [[0.0] * (len(worth[0]) + 1 if worth else 1)]  # of the first rows and columns
-    for row in worth:
-        above, totals = best[-1], [0.0]
-        for column, each in enumerate(row):
-            totals.append(max(above[column] + each, above[column + 1], totals[column]))
-        best.append(totals)
-    found, at, column = [], len(worth), len(best[0]) - 1
-    while at and column:
-        if best[at][column] == best[at - 1][column]:
-            at -= 1
-        elif best[at][column] == best[at][column - 1]:
-            column -= 1
-        else:
-            at, column = at - 1, column - 1
-            found.append((at, column))
-    return found[::-1]

@@ -8,7 +8,6 @@ from karat.core.columns.conversations import ToolCall
 from karat.core.columns.kinds import Messages, Score
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import collect_rows
-from karat.metrics.answers.assignment import assign
 from karat.metrics.tools.calls import (
     NO_CALLS,
     Arguments,
@@ -21,6 +20,7 @@ from karat.metrics.tools.calls import (
     pairs,
     specialise_calls,
 )
+from karat.metrics.tools.pairing import pair_calls
 
 _EQUAL = 1 - 1e-9
 
@@ -70,10 +70,8 @@ def tool_call_match(
         try:
             if mode == "ordered":
                 return float(all(comparison.worth(*both) >= _EQUAL for both in zip(mine, theirs, strict=True)))
-            equal = [[float(comparison.worth(call, other) >= _EQUAL) for other in theirs] for call in mine]
+            return float(len(pair_calls(mine, theirs, comparison, _EQUAL)) == min(len(mine), len(theirs)))
         except UnscoredArgument as error:
             return str(error)
-        matched = sum(equal[at][other] for at, other in assign(equal))
-        return float(matched == min(len(mine), len(theirs)))
 
     return collect_rows(map(match, pairs(fill_calls(tool_calls), reference_tool_calls, tool, comparison)))

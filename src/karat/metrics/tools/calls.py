@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
@@ -125,10 +128,9 @@ class CallComparison:
         """Score the arguments that have a metric, of every pair of calls of one tool, all at once by metric."""
         texts: dict[str, dict[tuple[str, str], None]] = {spec: {} for spec in self._metrics}
         for predicted, expected in rows if texts else ():
-            for call, other in ((call, other) for call in predicted for other in expected if call.name == other.name):
-                for name in _names(call) & _names(other):
-                    if (spec := self._spec(call, name)) is not None:
-                        texts[spec][_spell_value(call.arguments[name]), _spell_value(other.arguments[name])] = None  # type: ignore[index]
+            mine, theirs = self._texts(predicted), self._texts(expected)
+            for key in mine.keys() & theirs.keys():
+                texts[key[-1]].update(dict.fromkeys(product(mine[key], theirs[key])))
         for spec, pairs in texts.items():
             if pairs:
                 columns = dict(zip(("prediction", "reference"), map(list, zip(*pairs, strict=True)), strict=True))
@@ -137,6 +139,33 @@ class CallComparison:
                 reasons = rows_scored.reason_column().to_pylist()
                 for pair, score, reason in zip(pairs, rows_scored.scores(metric), reasons, strict=True):
                     self.scored[spec, *pair] = float(score) if reason is None else f"{spec}: {reason}"
+
+    def _texts(self, calls: Sequence[ToolCall]) -> dict[tuple[str, str, str], dict[str, None]]:
+        """Of each tool, argument and metric that compares it, the texts of the values that some calls have."""
+        found: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
+        for call in calls:
+            for name, value in {} if isinstance(call.arguments, str) else call.arguments.items():
+                if (spec := self._spec(call, name)) is not None:
+                    found[call.name, name, spec][_spell_value(value)] = None
+        return found
+
+    def compares_equal(self, tool: str) -> bool:
+        """Whether two calls of a tool are worth 1 where their keys (`key`) are equal, and else nothing."""
+        how = self.by_tool.get(tool, self.arguments)
+        chosen = isinstance(how, list | tuple) or (how == "exact" and not self.by_argument)
+        return how == "ignore" or (chosen and not self.partial)
+
+    def key(self, call: ToolCall) -> Hashable:
+        """What is compared of a call of a tool that `compares_equal`."""
+        how = self.by_tool.get(call.name, self.arguments)
+        if how == "ignore":
+            return None
+        if isinstance(call.arguments, str):
+            return object()  # equal to no other
+        if how == "exact":
+            return _freeze(call.arguments)
+        values = (value_at(call.arguments, path) for path in how)
+        return tuple(object() if isinstance(value, float) and math.isnan(value) else _freeze(value) for value in values)
 
     def worth(self, call: ToolCall, expected: ToolCall) -> float:
         """1 where the calls are equal, 0 where they are not; between them with `partial` or by a metric's score.
@@ -178,8 +207,12 @@ class UnscoredArgument(ValueError):
     """A metric gave an argument no score: why."""
 
 
-def _names(call: ToolCall) -> set[str]:
-    return set() if isinstance(call.arguments, str) else set(call.arguments)
+def _freeze(value: Any) -> Hashable:
+    """A value of JSON that can be a key: equal to another's where the values are."""
+    if isinstance(value, dict):
+        return frozenset((name, _freeze(each)) for name, each in value.items())
+    frozen: Hashable = tuple(map(_freeze, value)) if isinstance(value, list) else value
+    return frozen
 
 
 def _spell_value(value: Any) -> str:
