@@ -54,6 +54,16 @@ class LowerBound:
             if self.bound == last:
                 return
 
+    def p_value(self, mean: float) -> float:
+        """The p of the hypothesis that the mean is at most this, which holds at all times: 1 / the most wealth ever."""
+        if not self._units:
+            return 1.0
+        factors = self._factors(slice(0, self._units), np.array([mean]))[:, :, 0]
+        growth = np.log(factors).cumsum(axis=0)
+        most = growth.max(axis=1, initial=0.0)
+        wealth = most + np.log(np.exp(growth - most[:, None]) @ self._shares)
+        return float(np.exp(-wealth.max(initial=0.0)))
+
     def _place(self, means: Array) -> None:
         self._means = means
         self._wealth = np.ones((len(self._shares), len(means)))
@@ -63,12 +73,8 @@ class LowerBound:
         bounds = np.empty(self._units - first)
         for start in range(first, self._units, CHUNK):
             part = slice(start, min(start + CHUNK, self._units))
-            level, slope, loss, loss_slope = self._lines[part].T[:, :, None]
-            outcome = level - slope * self._means
-            most = BOLDEST / np.maximum(loss + loss_slope * self._means, _LEAST)
-            bets = np.minimum(self._stakes[part, :, None], most[:, None])
             with np.errstate(over="ignore", under="ignore"):
-                wealth = np.concatenate([self._wealth[None], 1 + bets * outcome[:, None]])
+                wealth = np.concatenate([self._wealth[None], self._factors(part, self._means)])
                 np.multiply.accumulate(wealth, axis=0, out=wealth)
                 refuted = self._shares @ wealth[1:] >= self._refuted
             self._wealth = np.minimum(wealth[-1], _WEALTHY)
@@ -76,3 +82,11 @@ class LowerBound:
             bounds[start - first : part.stop - first] = lowest = np.maximum(lowest, self.bound)
             self.bound = float(lowest[-1])
         return bounds
+
+    def _factors(self, part: slice, means: Array) -> Array:
+        """By what units multiply the wealth of each stake on each mean, shape (units, shares, means)."""
+        level, slope, loss, loss_slope = self._lines[part].T[:, :, None]
+        outcome = level - slope * means
+        most = BOLDEST / np.maximum(loss + loss_slope * means, _LEAST)
+        factors: Array = 1 + np.minimum(self._stakes[part, :, None], most[:, None]) * outcome[:, None]
+        return factors

@@ -91,6 +91,17 @@ class ConfidenceSequence:
         """The upper end of the interval."""
         return self.population.bounds[0] + self._inside()[1]
 
+    def p_values(self, value: float) -> tuple[float, float]:
+        """The p, which hold at all times, of the hypotheses that the mean is at most `value`, and that it is at least.
+
+        Each is 0 or 1 where the rows that are left cannot change that.
+        """
+        mean, most = value - self.population.bounds[0], self.population.range
+        low, high = self._certain()
+        at_most = 0.0 if low > mean else 1.0 if high <= mean else self._low.p_value(mean)
+        at_least = 0.0 if high < mean else 1.0 if low >= mean else self._high.p_value(most - mean)
+        return at_most, at_least
+
     @property
     def width(self) -> float:
         """The width of the interval, from end to end."""
@@ -160,11 +171,15 @@ class ConfidenceSequence:
 
     def _inside(self) -> tuple[float, float]:
         """The ends of the interval above the lowest score: what was not refuted, and what the rows left can reach."""
-        (total, count, _), left, most = self._sums, self._rows_left, self.population.range
-        rows = max(count + left, 1e-300)
-        certain = (total / rows, (total + most * left) / rows) if count + left else (0.0, most)
+        certain, most = self._certain(), self.population.range
         low = max(self._low.bound, certain[0])
         return float(low), float(max(low, min(most - self._high.bound, certain[1])))
+
+    def _certain(self) -> tuple[float, float]:
+        """The least and the greatest mean above the lowest score that the rows left can make of the scores so far."""
+        (total, count, _), left, most = self._sums, self._rows_left, self.population.range
+        rows = max(count + left, 1e-300)
+        return (total / rows, (total + most * left) / rows) if count + left else (0.0, most)
 
     def _estimate(self) -> float:
         """The mean above the lowest score, as far as it is known; NaN without scores."""

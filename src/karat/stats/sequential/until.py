@@ -7,31 +7,42 @@ from dataclasses import dataclass
 
 from karat.core.errors import SpecError
 
+DECIDED = ("better", "worse", "equivalent")  # the verdicts on two systems than which nothing stronger can be shown
+
 
 @dataclass(frozen=True)
 class Until:
     """When asking stops: at this `width` of the interval, from end to end, or once this `cost` in USD is spent.
 
-    With both, whichever comes first; after the last row in any case. Raises `SpecError` for neither, and for one that
-    is not a number above 0.
+    `decided`: once two systems that are compared are shown to differ, or to be equivalent within a margin. With
+    several, whichever comes first; after the last row in any case. Raises `SpecError` for none, and for a number that
+    is not above 0.
 
     >>> until = Until(width=0.06, cost=20)
     >>> until.met(width=0.07, spent=12.0), until.met(width=0.0599, spent=12.0), until.met(width=0.07, spent=20.0)
     ('', 'width 0.06', 'cost $20')
+    >>> Until(decided=True).met(0.2, decision="no worse"), Until(decided=True).met(0.1, decision="better")
+    ('', 'decided: better')
     """
 
     width: float | None = None
     cost: float | None = None
+    decided: bool = False
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
+        for name, value in {"width": self.width, "cost": self.cost}.items():
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise SpecError(f"{name}={value!r}: expected a number above 0")
-        if self.width is None and self.cost is None:
-            raise SpecError("expected a width, a cost, or both at which asking stops")
+        if self.width is None and self.cost is None and not self.decided:
+            raise SpecError("expected a width, a cost or a decision at which asking stops")
 
-    def met(self, width: float, spent: float = 0.0) -> str:
-        """The part of the rule that a width or money spent has met, in words; empty where asking goes on."""
+    def met(self, width: float, spent: float = 0.0, decision: str = "") -> str:
+        """The part of the rule that a width, a decision or money spent has met, in words; empty where asking goes on.
+
+        `decision`: a verdict on two systems that are compared.
+        """
+        if self.decided and decision in DECIDED:
+            return f"decided: {decision}"
         if self.width is not None and width <= self.width:
             return f"width {self.width:g}"
         if self.cost is not None and spent >= self.cost * (1 - 1e-9):
