@@ -13,6 +13,7 @@ from karat.cli.options import progress
 from karat.cli.options.progress import describe_progress, print_progress, show_progress
 from karat.cli.options.scoring import progress_bar
 from karat.core.context import change_context
+from karat.core.progress import Narrowing, report_narrowing
 from karat.models.governor.budget import CallCounts
 
 
@@ -67,6 +68,17 @@ def test_a_terminal_gets_one_line_that_is_removed(monkeypatch, clock, width):
     whole = "8 of 20 rows  0:06 left" + (width == 80) * "  2.0 rows/s  120 calls/min"
     assert any(whole in line for line in lines)
     assert stream.getvalue().endswith("\x1b[2K")  # the line is erased
+
+
+def test_an_interval_that_narrows_takes_the_place_of_the_rows(clock):
+    stream = io.StringIO()
+    with change_context(narrowing=Narrowing()), print_progress("scoring", "rows", stream) as report:
+        report_narrowing("correctness 0.7 ± 0.04, 10 of 3,000 rows, about 20 more", 30)
+        clock.time += 5
+        report(10, 3000)
+    assert stream.getvalue().splitlines()[0] == (
+        "scoring  correctness 0.7 ± 0.04, 10 of 3,000 rows, about 20 more  0:10 left  2.0 rows/s"
+    )
 
 
 def test_a_pipe_gets_a_line_every_few_seconds_if_it_is_asked_for(clock):

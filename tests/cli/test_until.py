@@ -1,6 +1,7 @@
 """`karat score --until-width` and `--until-cost`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,13 @@ def test_a_run_that_its_rule_stopped_is_finished(server):
     calls = server.calls
     assert score("--until-width", "0.3", "--json").stdout.count(sentence) == 1
     assert server.calls == calls  # the same seed asks the same rows, whose answers are kept
+
+
+def test_the_line_of_progress_is_about_the_interval(server):
+    lines = score("--until-width", "0.3", "--progress").stderr.splitlines()
+    assert re.search(
+        r"^scoring  judge:correctness 0\.\d{4} ± 0\.1\d{3}, \d+ of 120 rows, about 0 more  0:0\d so far", lines[0]
+    )
 
 
 def test_money_ends_a_run_and_finishes_it(server):

@@ -29,6 +29,7 @@ class Context:
     `task_group`: the rows that are processed together and stop together (`karat.models.governor.task_group`).
     `watched`: the governors, besides that of `models`, whose calls and errors a line of progress counts.
     `agenda`: who decides which rows a judge asks, in which order, and when it stops (`karat.judges.votes`).
+    `narrowing`: where the last word on an interval goes, as it narrows while a judge is asked (`karat.core.progress`).
     `model_errors`: where a judge puts the error that stopped it, instead of raising it (`karat.judges.judge`).
     `rehearses`: requests are only counted, or written to a file: none is answered (`karat.models.batch`).
     `run`: the key of the run that is scored, under which its calls to models are recorded.
@@ -45,6 +46,7 @@ class Context:
     task_group: Any = None
     watched: list[Any] | None = None
     agenda: Any = None
+    narrowing: Any = None
     model_errors: list[Any] | None = None
     rehearses: bool = False
     run: str | None = None

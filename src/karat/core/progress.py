@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 
 from karat.core.context import change_context, current_context
 
@@ -23,6 +24,26 @@ def advance(rows: int) -> None:
 def report_progress_to(progress: Callable[[int], None]) -> AbstractContextManager[None]:
     """Within the block, `progress` is called with the number of rows of each `advance`."""
     return change_context(progress=progress)
+
+
+@dataclass
+class Narrowing:
+    """The last word on an interval that narrows while rows are asked: `line`, and how many `rows` are expected in all.
+
+    >>> with change_context(narrowing=Narrowing()) as _:
+    ...     report_narrowing("correctness 0.71 ± 0.03", 600)
+    ...     current_context().narrowing
+    Narrowing(line='correctness 0.71 ± 0.03', rows=600)
+    """
+
+    line: str = ""
+    rows: int | None = None
+
+
+def report_narrowing(line: str, rows: int) -> None:
+    """Report how narrow an interval is, in words, and how many rows are expected to be asked in all."""
+    if (narrowing := current_context().narrowing) is not None:
+        narrowing.line, narrowing.rows = line, rows
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from rich.table import Column
 from rich.text import Text
 
 from karat.core.context import current_context
+from karat.core.progress import Narrowing
 
 if TYPE_CHECKING:
     from karat.models.governor.budget import CallCounts
@@ -84,8 +85,7 @@ def print_progress(action: str, unit: str, stream: IO[str]) -> Iterator[Callable
     try:
         yield report
     finally:
-        line = describe_progress(*last, unit, None, None, monotonic() - begun)
-        write("  ".join(filter(None, [line, figures.describe_use()])))
+        write(figures.describe(*last, monotonic() - begun, rates=False))
 
 
 class _Rate:
@@ -114,10 +114,14 @@ class _Figures:
         self._unit, self._context = unit, current_context()
         self.rows, self._calls = _Rate(), _Rate()
 
-    def describe(self, done: float, total: float | None, seconds: float) -> str:
+    def describe(self, done: float, total: float | None, seconds: float, *, rates: bool = True) -> str:
         if totals := self._totals():
             self._calls.add(sum(each.calls for each in totals))
-        line = describe_progress(done, total, self._unit, self.rows.per_second(), self._calls.per_second(), seconds)
+        narrowing = self._context.narrowing or Narrowing()
+        speed = (self.rows.per_second(), self._calls.per_second()) if rates else (None, None)
+        line = describe_progress(done, narrowing.rows or total, self._unit, *speed, seconds)
+        if narrowing.line:
+            line = f"{narrowing.line}  {line.partition('  ')[2]}"
         return "  ".join(filter(None, [line, self.describe_use()]))
 
     def describe_use(self) -> str:

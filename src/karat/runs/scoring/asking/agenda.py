@@ -11,6 +11,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.rows import LEFT_OUT, NOT_ASKED
+from karat.core.progress import report_narrowing
 from karat.judges.votes import Vote
 from karat.models.governor.governor import Governor
 from karat.stats.sequential.sequence import ConfidenceSequence
@@ -62,7 +63,7 @@ class RowAgenda:
     the answers that come after the rule was met do not count, but stay in the cache of replies. Where an answer is
     late, at most `AHEAD` times as many rows as calls are made at a time are asked ahead of it.
 
-    `spent()` is the money so far, in USD. `report` is called with the agenda after each answer.
+    `spent()` is the money so far, in USD; `name` is the judge's, for the line of progress.
     """
 
     until: Until
@@ -71,7 +72,7 @@ class RowAgenda:
     reached: Array
     governor: Governor
     spent: Callable[[], float]
-    report: Callable[[RowAgenda], object] = lambda _: None
+    name: str = ""
     ended: bool = False
     met: str = ""
     capped: str = ""
@@ -121,7 +122,7 @@ class RowAgenda:
         self._hear(int(self._places[number]), np.nan if vote.score is None else vote.score)
         if self.until.cost is not None and not self.ended and self.spent() >= self.until.cost:
             self.met, self.ended = self.until.met(np.inf, self.spent()), True
-        self.report(self)
+        report_narrowing(self.progress, self.rows_counted + self.more)
 
     def why_left_out(self, number: int) -> str:
         """Why the vote on a row does not count; empty where it does."""
@@ -140,6 +141,24 @@ class RowAgenda:
     def reason(self) -> str:
         """Of rows that were left out."""
         return f"{LEFT_OUT} ({self.met}) was met before"
+
+    @property
+    def more(self) -> int:
+        """About how many further rows the rule takes."""
+        rows = len(self.order.rows) - self.rows_counted
+        if self.until.width is not None:
+            rows = min(rows, self.sequence.rows_to(self.until.width))
+        spent = self.spent()
+        if self.until.cost is not None and spent > self._start:
+            rows = min(rows, int((self.until.cost - spent) * self._finished / (spent - self._start)))
+        return max(0, rows)
+
+    @property
+    def progress(self) -> str:
+        """How narrow the interval is, in words."""
+        value, rows = self.sequence.value, len(self.order.rows)
+        shown = "no score" if np.isnan(value) else f"{value:.4f} ± {self.sequence.width / 2:.4f}"
+        return f"{self.name} {shown}, {self.rows_counted:,} of {rows:,} rows, about {self.more:,} more"
 
     @property
     def rows_counted(self) -> int:

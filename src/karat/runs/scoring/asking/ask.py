@@ -124,7 +124,7 @@ class _Asking:
         bounds = metric.definition.low or 0.0, metric.definition.high or 0.0
         free = None if self.free is None else self.order.add_up(self.free)
         sequence = ConfidenceSequence(Population(self.order.sizes, bounds, free), self.plan.inference, until.width)
-        return RowAgenda(until, self.order, sequence, reached, _governor(metric), self.spent)
+        return RowAgenda(until, self.order, sequence, reached, _governor(metric), self.spent, metric.name)
 
 
 def _score_others(plan: Plan, columns: Mapping[str, pa.Array], computed: Sequence[Rows | None]) -> list[Rows | None]:

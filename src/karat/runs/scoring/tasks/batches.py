@@ -104,7 +104,7 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
                     scored, asked = ask_judges(plan, batch.rows, batch.columns, batch.numbers, each.computed)
                     batch = replace(batch, scored=scored, asked=asked)
         yield batch
-        counter.finish(len(batch.rows), alone=True)
+        counter.finish(max((each.stop.asked for each in batch.asked.values()), default=len(batch.rows)), alone=True)
 
 
 def add_up(
