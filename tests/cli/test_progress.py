@@ -13,7 +13,7 @@ from karat.cli.options import progress
 from karat.cli.options.progress import describe_progress, print_progress, show_progress
 from karat.cli.options.scoring import progress_bar
 from karat.core.context import change_context
-from karat.core.progress import Narrowing, report_narrowing
+from karat.core.progress import NarrowingLine, report_narrowing
 from karat.models.governor.budget import CallCounts
 
 
@@ -72,7 +72,7 @@ def test_a_terminal_gets_one_line_that_is_removed(monkeypatch, clock, width):
 
 def test_an_interval_that_narrows_takes_the_place_of_the_rows(clock):
     stream = io.StringIO()
-    with change_context(narrowing=Narrowing()), print_progress("scoring", "rows", stream) as report:
+    with change_context(narrowing=NarrowingLine()), print_progress("scoring", "rows", stream) as report:
         report_narrowing("correctness 0.7 ± 0.04, 10 of 3,000 rows, about 20 more", 30)
         clock.time += 5
         report(10, 3000)

@@ -191,7 +191,8 @@ def _print(listed: list[KeptRun]) -> None:
     for run in listed:
         stops = {spec: f" ({stop})" for spec, stop in run.stops.items()}
         values = "  ".join(f"{spec} {format_value(value)}{stops.get(spec, '')}" for spec, value in run.values.items())
-        state = values if run.state == "finished" else run.problem or _STATES[run.state]
+        so_far = f" ({run.asking})" if run.asking else ""
+        state = values if run.state == "finished" else run.problem or f"{_STATES[run.state]}{so_far}"
         created = run.created.replace("+00:00", "Z")
         rows.append([run.name, created, "" if run.n is None else str(run.n), state])
     screen.table(Table.of_texts(["run", "begun", "n", "values"], rows, names=4))

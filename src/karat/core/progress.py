@@ -27,23 +27,28 @@ def report_progress_to(progress: Callable[[int], None]) -> AbstractContextManage
 
 
 @dataclass
-class Narrowing:
+class NarrowingLine:
     """The last word on an interval that narrows while rows are asked: `line`, and how many `rows` are expected in all.
 
-    >>> with change_context(narrowing=Narrowing()) as _:
+    `then` is called with both, whenever they change.
+
+    >>> with change_context(narrowing=NarrowingLine()) as _:
     ...     report_narrowing("correctness 0.71 ± 0.03", 600)
     ...     current_context().narrowing
-    Narrowing(line='correctness 0.71 ± 0.03', rows=600)
+    NarrowingLine(line='correctness 0.71 ± 0.03', rows=600, then=None)
     """
 
     line: str = ""
     rows: int | None = None
+    then: Callable[[str, int], None] | None = None
 
 
 def report_narrowing(line: str, rows: int) -> None:
     """Report how narrow an interval is, in words, and how many rows are expected to be asked in all."""
     if (narrowing := current_context().narrowing) is not None:
         narrowing.line, narrowing.rows = line, rows
+        if narrowing.then is not None:
+            narrowing.then(line, rows)
 
 
 @contextmanager

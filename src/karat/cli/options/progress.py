@@ -15,7 +15,7 @@ from rich.table import Column
 from rich.text import Text
 
 from karat.core.context import current_context
-from karat.core.progress import Narrowing
+from karat.core.progress import NarrowingLine
 
 if TYPE_CHECKING:
     from karat.models.governor.budget import CallCounts
@@ -117,7 +117,7 @@ class _Figures:
     def describe(self, done: float, total: float | None, seconds: float, *, rates: bool = True) -> str:
         if totals := self._totals():
             self._calls.add(sum(each.calls for each in totals))
-        narrowing = self._context.narrowing or Narrowing()
+        narrowing = self._context.narrowing or NarrowingLine()
         speed = (self.rows.per_second(), self._calls.per_second()) if rates else (None, None)
         line = describe_progress(done, narrowing.rows or total, self._unit, *speed, seconds)
         if narrowing.line:

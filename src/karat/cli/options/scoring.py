@@ -19,7 +19,7 @@ from karat.cli.options.gates import UNDER, Gates, fail, read_gate
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.sections import options_under
 from karat.core.context import change_context
-from karat.core.progress import Narrowing
+from karat.core.progress import NarrowingLine
 
 if TYPE_CHECKING:
     from karat.runs.compare.comparison import Compared
@@ -240,5 +240,5 @@ def progress_bar(action: str = "scoring", unit: str = "rows") -> Iterator[Callab
         from karat.cli.options.progress import print_progress, show_progress  # noqa: PLC0415  (heavy)
 
         shown = show_progress if terminal else print_progress
-        with change_context(watched=[], narrowing=Narrowing()), shown(action, unit, sys.stderr) as report:
+        with change_context(watched=[], narrowing=NarrowingLine()), shown(action, unit, sys.stderr) as report:
             yield report

@@ -133,13 +133,14 @@ def carry_out(plan: Plan, destination: Destination, progress: Progress | None, m
     work = _Work(plan, destination, progress, _plan_tasks(plan, destination))
     if manifest is None:
         return work.score()
-    from karat.runs.scoring.provenance.models import count_usage, warn_capped  # noqa: PLC0415  (only for a run)
+    from karat.runs.scoring.provenance.models import count_usage, note_narrowing, warn_capped  # noqa: PLC0415  (only for a run)
     from karat.runs.store.writer import open_writer  # noqa: PLC0415
 
     planned = (None, ()) if work.tasks is None else (work.tasks.parts, work.tasks.predictions)
     with (
         open_writer(manifest, plan.output, plan.digested, *planned, resume=destination.resume) as writer,
         count_usage(plan.metrics, writer.started),
+        note_narrowing(writer.started),
     ):
         result = replace(work, writer=writer).score()
         if writer.started.capped():

@@ -27,7 +27,7 @@ from karat.runs.store.folders import (
     unfinished_runs,
 )
 from karat.runs.store.lock import lock
-from karat.runs.store.manifest import ScoredMetric
+from karat.runs.store.manifest import ASKING, UNTIL, ScoredMetric
 from karat.runs.store.run import State, find_state, open_run, open_unfinished
 from karat.stats.sequential.stop import Stop
 
@@ -38,7 +38,7 @@ class KeptRun(JsonObject):
 
     `created`: when it was begun, ISO 8601; empty where that is not known. `n`: the number of rows, so far. `state`:
     "damaged" where it cannot be read; `problem` says why. `values`: by metric, of a finished run. `stops`:
-    by metric, how far a judge was asked, where a rule said when to stop.
+    by metric, how far a judge was asked, where a rule said when to stop; `asking`: how far, of a run that is written.
     """
 
     name: str
@@ -47,11 +47,12 @@ class KeptRun(JsonObject):
     state: State | Literal["damaged"] = "finished"
     values: Mapping[str, float | None] = field(default_factory=dict)
     stops: Mapping[str, Stop] = field(default_factory=dict)
+    asking: str = ""
     problem: str = ""
     metrics: tuple[ScoredMetric, ...] = field(default=(), repr=False)  # from its manifest
     models: Mapping[str, Any] | None = field(default=None, repr=False)  # what it has used of them, so far
 
-    printed: ClassVar = Printed(sparse=("stops", "problem"), hidden=("metrics", "models"))
+    printed: ClassVar = Printed(sparse=("stops", "asking", "problem"), hidden=("metrics", "models"))
 
 
 def list_runs() -> list[KeptRun]:
@@ -82,7 +83,9 @@ def describe_unfinished(name: str) -> KeptRun:
     except DataError as error:
         return KeptRun(name, state="damaged", problem=str(error))
     manifest = run.manifest
-    return KeptRun(name, manifest.created, manifest.n, run.state, metrics=manifest.metrics, models=manifest.models)
+    known = manifest.metrics, manifest.models
+    asking = manifest.settings.get(UNTIL, {}).get(ASKING, "")
+    return KeptRun(name, manifest.created, manifest.n, run.state, {}, {}, asking, "", *known)
 
 
 def _count_answers(replies: Path) -> tuple[int, int]:

@@ -31,6 +31,7 @@ FORMAT = 2  # 1: `values.json` has `failed`, which is `unscored` since
 CODE = "code of "  # begins the key of a setting: the digest of the code of a metric that is not karat's
 CERTIFICATES = "certificates"  # the key of a setting: what certificates say of judges, by spec
 UNTIL = "until"  # the key of a setting: the rule by which judges stop asking rows, which come in a random order
+ASKING = "asking"  # in that setting, while the run is written: how far a judge was asked
 ENDPOINTS = "endpoints"  # the key of a setting: the addresses at which models are asked
 Of = TypeVar("Of")
 

@@ -32,7 +32,7 @@ from karat.runs.store.folders import (
     written_folder,
 )
 from karat.runs.store.lock import lock
-from karat.runs.store.manifest import ENDPOINTS, UNTIL, Manifest, read_manifest, write_json, write_manifest
+from karat.runs.store.manifest import ASKING, ENDPOINTS, UNTIL, Manifest, read_manifest, write_json, write_manifest
 from karat.runs.store.run import Run, open_run
 
 MOVED = "KARAT_MOVED_FROM"
@@ -45,7 +45,7 @@ class Started:
 
     `check` raises `DataError` where its lock was lost. `resumed`: it was started before. `usage()` is what it has
     used of models so far, `capped()` whether a cap has kept requests from being sent, `paid` whether any was sent.
-    `files` are the checksums of what is written.
+    `files` are the checksums of what is written. `asking`: how far a judge was asked, where a rule says when to stop.
     """
 
     folder: str | Path
@@ -55,6 +55,7 @@ class Started:
     usage: Callable[[], Mapping[str, Any] | None] = lambda: None
     capped: Callable[[], bool] = lambda: False
     paid: bool = False
+    asking: str = ""
     files: dict[str, FileSum] = field(default_factory=dict)
 
     @property
@@ -68,10 +69,12 @@ class Started:
         return partial_folder(self.folder)
 
     def note_usage(self) -> None:
-        """Write down what it has used of models so far."""
+        """Write down what it has used of models so far, and how far they were asked."""
         if (used := self.usage()) is not None and not self.finished:
             self.paid = bool(used["calls"])
-            write_manifest(replace(self.manifest, models=used), self.partial)
+            settings = dict(self.manifest.settings)
+            settings |= {UNTIL: {**settings[UNTIL], ASKING: self.asking}} if self.asking else {}
+            write_manifest(replace(self.manifest, models=used, settings=settings), self.partial)
 
     def finish(self, values: Mapping[str, Any], **found: Any) -> Run:
         """Write the values and, last, the manifest with what was `found`, and give the folder its name."""

@@ -78,11 +78,12 @@ def _describe_unfinished(name: str) -> dict[str, Any]:
     metrics = [answer_metric(each) | dict.fromkeys(_FIGURES) for each in run.metrics]
     problem = run.problem or (None if run.state == "running" else _STOPPED)
     models = run.models and {each: run.models.get(each) or 0 for each in _USED}
-    return _entry(name, run.state, created=run.created, n=run.n, metrics=metrics, problem=problem, models=models)
+    known = {"problem": problem, "models": models, "asking": run.asking}
+    return _entry(name, run.state, created=run.created, n=run.n, metrics=metrics, **known)
 
 
 def _entry(name: str, state: str, **known: Any) -> dict[str, Any]:
-    empty: dict[str, Any] = {"created": "", "n": None, "problem": None, "metrics": [], "models": None}
+    empty: dict[str, Any] = {"created": "", "n": None, "problem": None, "metrics": [], "models": None, "asking": ""}
     return {"id": run_id(name), "name": name, "state": state, **empty, **known}
 
 

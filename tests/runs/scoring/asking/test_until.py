@@ -16,6 +16,7 @@ from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply
 from karat.runs.compare.run_values import value_of
 from karat.runs.scoring.asking.agenda import AskingOrder
+from karat.runs.scoring.provenance import models
 
 KILLS = int(os.environ.get("KARAT_KILLS", "4"))
 ROWS = 400
@@ -190,6 +191,23 @@ def test_the_run_keeps_what_the_result_says(tmp_path):
     assert sum(each.not_asked for each in groups.values()) == value.not_asked
     with pytest.raises(DataError, match="; the answers that it has, under the same seed, are not asked again"):
         score(Endpoint(), metrics=["em"], run="first", resume=True)
+
+
+def test_a_run_says_how_far_it_is_while_it_is_written(monkeypatch):
+    monkeypatch.setattr(models, "PAUSE", 0.0)
+    seen = []
+
+    class Watched(Endpoint):
+        async def __call__(self, *request):
+            seen.extend(karat.list_runs())
+            return await super().__call__(*request)
+
+    few = {name: column[:40] for name, column in TABLE.items()}
+    score(Watched(), few, concurrency=1, run="first")
+    asking = [each.asking for each in seen if each.asking]
+    assert asking[0].startswith("judge:correctness 1.0000 ± 0.")
+    assert ", 12 of 40 rows, about " in asking[11]
+    assert karat.list_runs()[0].asking == ""
 
 
 def test_a_narrower_rule_asks_the_further_rows_alone():

@@ -8,14 +8,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
+from time import monotonic
 from typing import Any
 
-from karat.core.context import change_context
+from karat.core.context import change_context, current_context
 from karat.core.errors import KaratError
 from karat.core.metric.metric import Metric
+from karat.core.progress import NarrowingLine
 from karat.data.storage.addresses import hide_secrets
 from karat.runs.store.folders import run_key
 from karat.runs.store.unfinished import Started
+
+PAUSE = 2.0  # seconds between two notes
 
 
 @contextmanager
@@ -65,6 +69,24 @@ def count_usage(metrics: Iterable[Metric], started: Started) -> Iterator[None]:
             yield
         finally:
             started.note_usage()
+
+
+@contextmanager
+def note_narrowing(started: Started) -> Iterator[None]:
+    """Within the block a run notes, every few seconds, how far a judge was asked where a rule says when to stop."""
+    outer, written = current_context().narrowing, monotonic()
+
+    def note(line: str, rows: int) -> None:
+        nonlocal written
+        started.asking = line
+        if monotonic() - written >= PAUSE:
+            started.note_usage()
+            written = monotonic()
+        if outer is not None:
+            outer.line, outer.rows = line, rows
+
+    with change_context(narrowing=NarrowingLine(then=note)):
+        yield
 
 
 def warn_capped(run: str) -> None:

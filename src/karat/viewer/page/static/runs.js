@@ -172,8 +172,8 @@ function valueCell(metric, room) {
 /** The state of a run that is not finished. */
 function standing(run, rate) {
   if (run.state === "finished") return null;
-  if (run.state !== "running") return el("p.reason", name(run.problem ?? run.state));
-  const parts = [run.n ? `being written: ${format.rows(run.n)}` : "begun"];
+  if (run.state !== "running") return el("p.reason", name([run.problem ?? run.state, run.asking].filter(Boolean).join("; ")));
+  const parts = [run.asking || (run.n ? `being written: ${format.rows(run.n)}` : "begun")];
   if (rate) parts.push(`${format.count(Math.round(rate))} a second`);
   parts.push(...asked(run.models));
   return el("p.note", parts.join(", "));
