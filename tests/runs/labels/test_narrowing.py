@@ -196,7 +196,7 @@ def test_what_no_interval_is_valid_for_is_refused(path):
         LabelRule(Until(width=0.1), free=dict.fromkeys("abcd", JUDGED))
     with pytest.raises(SpecError, match="width=0: expected a number above 0"):
         Until(width=0)
-    with pytest.raises(SpecError, match="expected a width, a cost, or both"):
+    with pytest.raises(SpecError, match="expected a width, a cost or a decision"):
         Until()
 
 
