@@ -9,6 +9,7 @@ import pytest
 
 import karat
 from karat.stats.aggregate import Scale
+from karat.stats.inference import Inference
 from karat.stats.paired.compare import compare
 
 EXPLAINED = "no interval of the difference"
@@ -65,6 +66,29 @@ def test_a_verdict_is_that_of_the_test_and_of_the_interval(rows, clustered):
             significant = found.p is not None and found.p <= 0.05 and found.difference != 0
             assert (found.verdict() != "unclear") == (significant and (leaves_out or not ends))
             assert not ends or found.p is None or significant == leaves_out
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_intervals_of_all_together_leave_out_0_exactly_where_the_verdict_is_clear(seed):
+    random = np.random.default_rng(seed)
+    verdicts = set()
+    for _ in range(4):
+        rows = {"id": range(60), "topic": [str(each) for each in random.integers(0, 3, 60)]}
+        shift = random.choice([0.0, 0.15, 0.3])
+        right = (random.random((2, 60)) < [[0.5], [0.5 + shift]]).astype(float)
+        graded = np.clip(random.beta(0.4, 0.3, (2, 60)) + np.array([[0], [shift]]), 0, 1).round(1)
+        scores = {"right": right, "graded": graded}
+        specs = [f"column({name}, low=0, high=1)" for name in scores]
+        a, b = (karat.score({**rows, **{name: each[at] for name, each in scores.items()}}, specs) for at in (0, 1))
+        found = karat.compare(a, b, by="topic")
+        for each in found.findings:
+            verdicts.add(each.verdict)
+            assert (each.joint_low >= 0 or each.joint_high <= 0) == (each.verdict != "unclear")
+            assert each.joint_low <= each.comparison.difference <= each.joint_high
+            alone = compare(*(side[:, None] for side in scores["right"]), Scale(), inference=Inference(1 - 0.05 / 8))
+            if each.metric == specs[0] and each.slice is None:  # Bonferroni's, but for ends at 0
+                assert {each.joint_low, each.joint_high} - {0.0} <= {alone.low, alone.high}
+    assert verdicts == {"unclear", "better"}
 
 
 def test_the_sentence_says_that_the_interval_is_not_corrected_for_the_tests(tmp_path):

@@ -12,17 +12,18 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.runs.columns.lengths import Lengths, find_caution
 from karat.runs.compare.comparison import Compared
-from karat.runs.compare.finding import Finding
+from karat.runs.compare.finding import DIFFERENT, Finding
 from karat.runs.compare.flips import find_flips
 from karat.runs.labels.labels import Labels
 from karat.runs.match.match import How, Matched, match
 from karat.runs.match.parts import count_statistics, list_slices, read_parts
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import System, find_lengths, name_systems
+from karat.stats.aggregate import Bounds
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import Pairing
 from karat.stats.paired.margin import check_margin, hold_margins
-from karat.stats.paired.multiple import holm_tests
+from karat.stats.paired.multiple import bonferroni, holm_tests
 
 if TYPE_CHECKING:
     from karat.runs.compare.people import People
@@ -105,8 +106,9 @@ def compare_matched(
 
         labels = read_people(matched, people)
     paired = _PairedRows(matched, labels)
+    together = len(shared) * (len(runs) - 1) * len(list_slices(matched))
     findings = apply_holm(
-        [each for metric in shared for each in paired.compare(metric, inference, margins.get(metric.spec))]
+        [each for metric in shared for each in paired.compare(metric, inference, margins.get(metric.spec), together)]
     )
     return Compared(
         systems=tuple(run.name for run in runs),
@@ -168,6 +170,7 @@ def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
             held=test.level,
             adjusted=test.adjusted,
             family=test.family,
+            joint=_agree(finding.joint, replace(finding, adjusted=test.adjusted)),
             corrected=finding.corrected and replace(finding.corrected, margin=by_people),
             by_people=None if finding.corrected is None else corrected,
         )
@@ -175,6 +178,17 @@ def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
             findings, own, people, within, within_by_people, strict=True
         )
     )
+
+
+def _agree(joint: Bounds, finding: Finding) -> Bounds:
+    """The ends of an interval of all findings together: where Holm's steps show which system is better, on its side."""
+    low, high = joint
+    difference = finding.comparison.difference
+    if finding.comparison.verdict(adjusted=finding.adjusted) not in DIFFERENT or difference is None:
+        return joint
+    if difference > 0:
+        return (None if low is None else max(low, 0.0)), high
+    return low, (None if high is None else min(high, 0.0))
 
 
 def spell_margins(margin: Margin) -> list[str]:
@@ -199,8 +213,10 @@ class _PairedRows:
         """How long each system's answers are beside their gold."""
         return {run.name: find_lengths(run) for run in self.matched.runs}
 
-    def compare(self, metric: SharedMetric, inference: Inference, margin: float | None) -> Iterator[Finding]:
-        """Compare each system with the first, over all rows and over each slice."""
+    def compare(
+        self, metric: SharedMetric, inference: Inference, margin: float | None, together: int
+    ) -> Iterator[Finding]:
+        """Compare each system with the first, over all rows and over each slice; `together` is how many there are."""
         first, *others = self.matched.names
         pairings = self._pair(metric, inference)
         for at, name in enumerate(others, 1):
@@ -208,7 +224,10 @@ class _PairedRows:
             caution = find_caution(metric.spec, {each: self.lengths[each] for each in (name, first)})
             for label in list_slices(self.matched):
                 comparison = pairings[at, label].compare(margin)
-                finding = Finding(metric.spec, first, name, label, comparison, metric.scale.bounds, caution=caution)
+                joint = pairings[at, label].interval(bonferroni(inference.confidence, together))
+                finding = Finding(
+                    metric.spec, first, name, label, comparison, metric.scale.bounds, joint=joint, caution=caution
+                )
                 if self.people and scores:
                     part, keys = self._find_rows(label), self._clusters
                     own = None if keys is None else keys[part]

@@ -117,6 +117,7 @@ class Compared(JsonObject):
             Column(self.systems[0]),
             Column("system" if several else self.systems[1]),
             Column("points" if scaled else "difference", self._interval),
+            *([Column(self._interval.replace("each alone", "all together"), detail=True)] if self.family > 1 else []),
             Column("p", detail=True),
             Column("p, Holm"),
             Column("won/lost/tied"),
@@ -125,6 +126,7 @@ class Compared(JsonObject):
             *([Column("margin", self._margin_interval)] if self._margin_interval else []),
         )
         shown = {"several": several, "percent": percent, "apart": apart, "margin": bool(self._margin_interval)}
+        shown["together"] = self.family > 1
         rows = (row for each in findings for row in table_rows(each, **shown))
         notes = (
             f"{self.n} rows, compared row by row{'; values from 0 to 1 in per cent' if percent else ''}.",
@@ -166,8 +168,8 @@ class Compared(JsonObject):
 
     @property
     def _interval(self) -> str:
-        single = "single " if self.family > 1 else ""  # intervals are not corrected for several tests
-        return f"{single}{100 * self.confidence:g} % interval"
+        alone = " (each alone)" if self.family > 1 else ""  # p is corrected for several tests, and they are not
+        return f"{100 * self.confidence:g} % interval{alone}"
 
     @property
     def _margin_interval(self) -> str:

@@ -26,10 +26,11 @@ class Finding(JsonObject):
 
     `comparison` holds the numbers. `adjusted` is its p, corrected by Holm's method for all `family` tests; `held` is
     the level that the uncorrected p is compared with. Both are None where there is no p. `bounds` are the lowest and
-    the highest value that the metric can have. `corrected` is the difference that people would see, estimated from
-    their labels, and `by_people` its p by Holm's method in the family of such differences; None without labels.
-    `reversals` say which of the two systems' scores fall where labels rise. `caution` says why the difference may
-    come from the lengths of the answers, and what to compare instead.
+    the highest value that the metric can have. `joint` are the ends of the interval of the difference if those of all
+    findings are to hold together with the same confidence; `low` and `high` hold each alone. `corrected` is the
+    difference that people would see, estimated from their labels, and `by_people` its p by Holm's method in the family
+    of such differences; None without labels. `reversals` say which of the two systems' scores fall where labels rise.
+    `caution` says why the difference may come from the lengths of the answers, and what to compare instead.
     """
 
     metric: str
@@ -41,6 +42,7 @@ class Finding(JsonObject):
     held: float | None = None
     adjusted: float | None = None
     family: int = 1
+    joint: Bounds = (None, None)
     corrected: Corrected | None = None
     by_people: HolmTest | None = None
     reversals: tuple[str, ...] = ()
@@ -49,6 +51,8 @@ class Finding(JsonObject):
     printed: ClassVar = Printed(
         first=("metric", "system", "slice", "comparison", "verdict", "could_turn"),
         also=(
+            "joint_low",
+            "joint_high",
             "smallest_visible",
             "rows_for_margin",
             "verdict",
@@ -66,7 +70,7 @@ class Finding(JsonObject):
             "verdict_by_people",
             "corrected_sentence",
         ),
-        hidden=("first", "bounds", "family"),
+        hidden=("first", "bounds", "family", "joint"),
         inline=("comparison",),
         names={"held": "level", "adjusted": "p_adjusted"},
     )
@@ -124,6 +128,16 @@ class Finding(JsonObject):
     def could_turn(self) -> bool:
         """Whether the rows without a score in one of the two systems could change the verdict."""
         return self.comparison.could_turn(self.held)
+
+    @property
+    def joint_low(self) -> float | None:
+        """The lower end of the interval that holds together with those of all findings."""
+        return self.joint[0]
+
+    @property
+    def joint_high(self) -> float | None:
+        """The upper end of the interval that holds together with those of all findings."""
+        return self.joint[1]
 
     @property
     def smallest_visible(self) -> float | None:
@@ -190,7 +204,8 @@ class Finding(JsonObject):
             ):
                 yield "the test tells the systems apart, but the interval of the difference holds 0"
             elif self.family > 1 and comparison.holds_zero is False:
-                yield f"the interval, which leaves out 0, is not corrected for the {self.family} tests"
+                joint = f"for all together it is {self._interval(*self.joint)}"
+                yield f"the interval, which leaves out 0, is not corrected for the {self.family} tests: {joint}"
             visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
             too_few = "too few rows to detect any difference"
             yield f"the smallest this data could show is {visible}" if visible else too_few

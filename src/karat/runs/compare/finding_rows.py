@@ -13,11 +13,11 @@ from karat.stats.value import spell
 
 
 def table_rows(
-    finding: Finding, *, several: bool, percent: bool, apart: bool = False, margin: bool = False
+    finding: Finding, *, several: bool, percent: bool, apart: bool = False, margin: bool = False, together: bool = False
 ) -> Iterator[Row]:
     """The row of a finding, and one of the difference corrected by people; `several`: it names the system.
 
-    `margin`: there is a column for the test within a margin.
+    `margin`: there is a column for the test within a margin; `together`: one for the intervals that hold together.
     """
     comparison, factor, part = (
         finding.comparison,
@@ -34,6 +34,7 @@ def table_rows(
             Cell(spell_value(comparison.a, factor), strong=strong == 0),
             Cell(spell_value(comparison.b, factor), strong=strong == 1),
             spell_difference(finding, percent=percent),
+            *([spell_ends(finding, None, *finding.joint, percent=percent).interval] if together else []),
             spell_p(comparison.p),
             spell_p(finding.adjusted),
             f"{comparison.wins}/{comparison.losses}/{comparison.ties}",
@@ -49,7 +50,9 @@ def table_rows(
         cells = (corrected_label(corrected), *system, "", "", spell_ends(finding, *ends, percent=percent))
         kind = finding.verdict_by_people or "unclear"
         within = [_spell_margin(finding, corrected.margin, percent=percent)] if margin else []
-        yield Row((*cells, spell_p(corrected.p), p, "", "", "", *within), kind, True, *ends)
+        yield Row(
+            (*cells, *([""] if together else []), spell_p(corrected.p), p, "", "", "", *within), kind, True, *ends
+        )
 
 
 def _spell_margin(finding: Finding, test: MarginTest | None, *, percent: bool) -> Cell:

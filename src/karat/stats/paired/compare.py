@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, RowError, SpecError
 from karat.core.metric.definition import Finish
-from karat.stats.aggregate import Scale
+from karat.stats.aggregate import Bounds, Scale
 from karat.stats.inference import Inference
 from karat.stats.intervals.wilson import ROUNDING
 from karat.stats.paired.comparison import Comparison, Test
@@ -112,6 +112,10 @@ class Pairing:
         self._systems.add(np.stack([a, b], axis=1), numbers, clusters)
         both = ~missing.any(axis=0)
         self._higher += _count_higher(a[both], b[both], self._scale.finish)
+
+    def interval(self, confidence: float) -> Bounds:
+        """The interval of the difference at a confidence, where there is one."""
+        return self._systems.interval(confidence) if self._systems.scored else (None, None)
 
     def compare(self, margin: float | None = None) -> Comparison:
         """Compare the systems on the rows added so far; `margin` as in `compare`."""

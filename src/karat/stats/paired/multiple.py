@@ -69,6 +69,17 @@ def holm_levels(ps: Sequence[float | None], level: float = 0.05) -> list[float |
     return levels
 
 
+def bonferroni(confidence: float, tests: int) -> float:
+    """The confidence of each of several intervals, all of which hold together with this `confidence`.
+
+    Source: O. J. Dunn, "Multiple comparisons among means", Journal of the American Statistical Association 56 (1961).
+
+    >>> bonferroni(0.95, 5)
+    0.99
+    """
+    return round(1 - (1 - confidence) / tests, 15)
+
+
 @dataclass(frozen=True)
 class HolmTest:
     """One test of a family of `family` tests: its adjusted p, and the level with which the p itself is compared."""

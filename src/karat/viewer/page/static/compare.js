@@ -124,10 +124,11 @@ function section(group, { systems: [first, second, ...more], ...compared }, stat
   const several = more.length > 0;
   const [{ metric, direction, scale: factor }] = group;
   const systems = several ? ["system", name(first), "value"] : [name(first), name(second)];
-  const single = compared.family > 1 && !compared.intervals_adjusted ? "single " : ""; // p is corrected for all tests
-  const interval = `${single}${intervalOf(compared.confidence)}`;
-  const heads = [by ? name(by) : "metric", ...systems, "difference", interval, "p, Holm", "verdict", "won / lost / tied"];
-  const lines = group.map((finding) => findingLine(finding, several, state));
+  const together = compared.family > 1; // p is corrected for all tests, and so is the second interval
+  const level = intervalOf(compared.confidence);
+  const interval = together ? [`${level} (each alone)`, `${level} (all together)`] : [level];
+  const heads = [by ? name(by) : "metric", ...systems, "difference", ...interval, "p, Holm", "verdict", "won / lost / tied"];
+  const lines = group.map((finding) => findingLine(finding, { several, together }, state));
   const ends = endsOfAxis(first, several ? "the other" : second, direction);
   return el(
     "section",
@@ -147,7 +148,7 @@ function endsOfAxis(first, second, direction) {
   return el("span.ends-of-axis", ends);
 }
 
-function findingLine({ a, b, difference, low, high, verdict, scale, wins, losses, ties, ...finding }, several, state) {
+function findingLine({ a, b, difference, low, high, verdict, scale, wins, losses, ties, ...finding }, { several, together }, state) {
   const { by } = state;
   const part = by && finding.slice !== null;
   const filter = part ? [{ field: { kind: "column", name: by }, op: "in", values: [finding.slice] }] : [];
@@ -159,6 +160,7 @@ function findingLine({ a, b, difference, low, high, verdict, scale, wins, losses
     number(b, format.value(b, scale)),
     number(difference, format.difference(difference, scale)),
     figures(format.interval(low, high, scale, format.difference)),
+    together && figures(format.interval(finding.joint_low, finding.joint_high, scale, format.difference)),
     number(finding.p_adjusted, finding.p_shown),
     cell(el("span", { class: `verdict ${verdict.replace(" ", "-")}` }, verdict)),
     figures([wins, losses, ties].map(format.count).join(" / "), outcomeBar(wins, losses, ties)),
