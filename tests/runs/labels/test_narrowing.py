@@ -79,6 +79,17 @@ def test_the_interval_is_the_one_of_the_sequence(path):
     assert plain.interval.high - plain.interval.low > now.high - now.low
 
 
+def test_where_a_judge_was_not_asked_its_mean_stands_in(path, tmp_path):
+    asked = np.where(np.arange(N) % 3 == 0, JUDGED, np.nan)
+    filled = np.where(np.isnan(asked), np.nanmean(asked), asked)
+    intervals = []
+    for at, scores in enumerate((asked, filled)):
+        started = session(tmp_path / f"{at}.jsonl", LabelRule(Until(width=0.15), free={"judge": scores}))
+        label(started, 30)
+        intervals.append(started.interval)
+    assert intervals[0] == intervals[1]
+
+
 def test_after_all_rows_the_interval_is_a_number(path):
     started = session(path, LabelRule(Until(width=1e-9)))
     label(started)
@@ -139,6 +150,9 @@ def test_annotators_have_intervals_of_their_own(path):
     assert {line["annotator"] for line in lines(path) if line["action"] == "stop"} == {"ada", "bob"}
     labels = read_labels(str(path), on="id")
     assert labels.annotators == ("ada", "bob")
+    assert [stop.split(":")[0] for stop in labels.notes] == [
+        f"{name} {each.interval.stop}" for name, each in (("ada", ada), ("bob", bob))
+    ]
     assert len(labels) == sum(~np.isnan(labels.mean))
 
 
@@ -219,5 +233,10 @@ def test_metrics_of_a_run_narrow_it_and_its_labels_correct_it(tmp_path, monkeypa
     path = tmp_path / "labels.jsonl"
     started = Session(open_rows_to_label(["first"]).rows, path, "ada", CHOICES, rule=rule)
     label(started)
-    corrected = karat.score(rows, "token_f1", human=str(path), on="id").corrected["token_f1"]
-    assert corrected.labelled == sum(line["action"] == "label" for line in lines(path))
+    scored = karat.score(rows, "token_f1", human=str(path), on="id")
+    assert scored.corrected["token_f1"].labelled == sum(line["action"] == "label" for line in lines(path))
+    note = f"ada {started.interval.ended}"
+    assert note in scored.as_dict()["human"]["notes"]
+    assert note in karat.examine("first", human=str(path), metrics="token_f1").notes
+    started.undo()  # and the rule has not ended the labelling any more
+    assert read_labels(str(path), on="id").notes == []

@@ -24,7 +24,6 @@ from karat.runs.judge.reliability.panel import find_panel
 from karat.runs.judge.reliability.single import JudgedAnswers, Reliability
 from karat.runs.judge.sentences import describe, describe_panel
 from karat.runs.labels.labels import Labels
-from karat.runs.labels.table import note_names
 from karat.runs.scoring.tasks.progress import Progress
 from karat.stats.agreement.coefficient import Coefficient
 from karat.stats.agreement.confusion import confusion_matrix
@@ -220,7 +219,7 @@ def _estimate(
 
 def _note(raters: Raters) -> Iterator[str]:
     several = len(raters.annotators)
-    yield from note_names(raters.annotators)
+    yield from raters.notes
     if raters.cluster is not None:
         yield f"rows that share {raters.cluster} are taken together"
     if raters.weights is not None:

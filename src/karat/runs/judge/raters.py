@@ -65,7 +65,8 @@ class Raters:
     """Scores and labels of the same rows.
 
     `rows` are the numbers of these rows in `run`. `scores` has each rater of the rows, by spec or name; `people` the
-    labels of each annotator, shape (rows, annotators); NaN is none. `choices` is the score of each label's name.
+    labels of each annotator, shape (rows, annotators); NaN is none. `choices` is the score of each label's name, and
+    `notes` is what to know of the labels.
     `weights`, shape (rows,), are the inverse of the probabilities with which rows were proposed for labelling. `keys`,
     shape (rows,), are equal in rows that are not independent, which share a value of the column `cluster`; `slices` has
     the positions of each slice's rows.
@@ -76,6 +77,7 @@ class Raters:
     scores: Mapping[str, Rater]
     people: Array
     annotators: tuple[str, ...]
+    notes: Sequence[str]
     choices: Mapping[str, float]
     weights: Array | None
     cluster: str | None
@@ -171,6 +173,7 @@ def read_raters(opened: Opened, chosen: ExaminationPlan) -> Raters:
         scores=raters,
         people=np.empty((len(rows), 0)) if labels is None else labels.scores,
         annotators=() if labels is None else labels.annotators,
+        notes=() if labels is None else labels.notes,
         choices={} if labels is None else labels.choices,
         weights=None if labels is None or labels.probabilities is None else 1 / labels.probabilities,
         cluster=None if clusters is None else clusters.about.column,

@@ -15,7 +15,7 @@ from karat.data.source import Source
 from karat.runs.columns.groups import read_strata
 from karat.runs.columns.ids import find_id, read_ids
 from karat.runs.labels.labels import Labels
-from karat.runs.labels.table import LabelTable, match_labels, note_names, read_labels
+from karat.runs.labels.table import LabelTable, match_labels, read_labels
 from karat.runs.store.manifest import ScoredMetric
 from karat.stats.aggregate import Bounds
 from karat.stats.agreement.threshold import fit_threshold
@@ -63,7 +63,7 @@ class LabelledRows:
         content = {"source": self.labels.source, "labelled": len(self.labels), "left_out": self.left_out,
                  "weighted": weighted}  # fmt: skip
         content |= {"annotators": list(self.labels.annotators), "choices": dict(self.labels.choices)}
-        notes = [*self.human.notes, *note_names(self.labels.annotators)]
+        notes = [*self.human.notes, *self.labels.notes]
         return {**content, "notes": notes} if notes else content
 
 

@@ -51,7 +51,7 @@ class _LabelColumns:
 
     def select(self, source: Source) -> pa.Table:
         """These columns, and those that may stand beside labels."""
-        beside = (name for name in (PROBABILITY, SYSTEM, "action") if name in source.schema.names and self.on)
+        beside = (name for name in (PROBABILITY, SYSTEM, "action", "note") if name in source.schema.names and self.on)
         wanted = list(dict.fromkeys(filter(None, (self.on, self.annotator, self.score, *self.labels, *beside))))
         schema = pa.schema([source.schema.field(column) for column in wanted])
         return pa.Table.from_batches(source.batches(wanted), schema).combine_chunks()
@@ -59,10 +59,11 @@ class _LabelColumns:
 
 def read_entries(
     source: Any, on: str | None, columns: Sequence[str], system: str | None
-) -> tuple[pa.Table, str, int, bool]:
+) -> tuple[pa.Table, str, int, bool, list[str]]:
     """One row for each label of each annotator: `row` (from 1), `id`, `annotator`, `label`, `score`, `probability`.
 
-    Also the name of the source, the number of its rows, and whether it names the annotators. The ids, annotators and
+    Also the name of the source, the number of its rows, whether it names the annotators, and who of them was stopped by
+    a rule, and how. The ids, annotators and
     labels are texts; the last two columns are there where the table has them.
 
     Raises `ColumnError` and `JoinError` as `read_labels` does.
@@ -76,12 +77,13 @@ def read_entries(
     texts = {column: _to_text(table, column, name) for column in filter(None, (layout.annotator, *layout.labels))}
     row = pa.array(np.arange(1, len(table) + 1))
     ids = row.cast(pa.large_string()) if on is None else _to_ids(table, on, name)
-    kept = np.arange(len(table))
+    kept, stops = np.arange(len(table)), list[str]()
     if SYSTEM in table.column_names:
         kept = kept[_of_system(_to_text(table, SYSTEM, name), system, name)]
     if "action" in table.column_names and layout.annotator is not None:
         actions = _to_text(table, "action", name)
         if set(pc.unique(actions).to_pylist()) <= ACTIONS:
+            stops = _find_stops(table, texts[layout.annotator], actions, name)
             lines = (column.take(pa.array(kept)).to_pylist() for column in (ids, texts[layout.annotator], actions))
             kept = kept[live_rows(*lines)]
     titled = {PROBABILITY: PROBABILITY}
@@ -100,7 +102,22 @@ def read_entries(
         if entries[column].null_count:
             at = entries["row"][pc.index(entries[column].is_null(), value=True).as_py()].as_py()
             raise error(f"{name_row(name, at)}: column {title!r} is empty beside a label; expected a value")
-    return entries, name, len(table), layout.annotator is not None
+    return entries, name, len(table), layout.annotator is not None, stops
+
+
+def _find_stops(table: pa.Table, annotators: pa.Array, actions: pa.Array, where: str) -> list[str]:
+    """How a rule ended the labelling of annotators, who have labelled nothing since."""
+    if "note" not in table.column_names or "stop" not in (every := actions.to_pylist()):
+        return []
+    stops = dict[str, str]()
+    for who, action, note in zip(
+        annotators.to_pylist(), every, _to_text(table, "note", where).to_pylist(), strict=True
+    ):
+        if action == "stop":
+            stops[who] = note
+        elif action != "plan":
+            stops.pop(who, None)
+    return [f"{who} {note}" for who, note in stops.items()]
 
 
 def _are_numbers(labels: pa.Array) -> bool:

@@ -89,6 +89,17 @@ class Narrowed:
         """The same as JSON values; no value is null."""
         return asdict(self) | {"value": None if np.isnan(self.value) else self.value}
 
+    @property
+    def ended(self) -> str:
+        """How labelling ended, for whoever reads the labels.
+
+        >>> stop = describe_stop(84, 3_000, "width 0.14")
+        >>> print(Narrowed(0.7124, 0.6412, 0.779, 84, 3_000, 0, 42.0, stop).ended)
+        stopped at 84 of 3,000 rows, by its rule (width 0.14): mean 0.7124, from 0.6412 to 0.7790 at any time of looking
+        """
+        value = "not known" if np.isnan(self.value) else f"{self.value:.4f}"
+        return f"{self.stop}: mean {value}, from {self.low:.4f} to {self.high:.4f} at any time of looking"
+
     def __str__(self) -> str:
         """The interval in one line.
 

@@ -188,7 +188,7 @@ class Session:
         """Keep the interval at which the rule ended the labelling, where the journal does not say it yet."""
         interval = self._interval()
         if interval is not None and interval.stop and self._marks and not self._is_stopped:
-            self._journal.append(self._aside("stop", interval.as_dict()))
+            self._journal.append(self._aside("stop", interval.as_dict()) | {"note": interval.ended})
 
     def _aside(self, action: str, content: Mapping[str, Any]) -> dict[str, Any]:
         """A line of the journal that is about no row."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -32,7 +32,7 @@ class LabelTable:
     `choices` is the score of each label's name, in order; {} where the labels are numbers. `probabilities`, shape (n,),
     in (0, 1]: with which each row was proposed for labelling; None for a uniform sample. `source` is for messages;
     `rows` is the row of each id's first label, from 1, counted through all of `files`: the name of each, and the number
-    of rows before it.
+    of rows before it. `stops`: how a rule ended the labelling, and the interval then.
     """
 
     ids: pa.Array
@@ -43,9 +43,15 @@ class LabelTable:
     source: str
     rows: Array = field(repr=False)
     files: tuple[tuple[str, int], ...] = field(repr=False)
+    stops: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know of these labels, in words: a rule that ended them, and names that may be a mistake."""
+        return [*note_names(self.annotators), *self.stops]
 
     @property
     def mean(self) -> Array:
@@ -63,7 +69,7 @@ class LabelTable:
         where = np.flatnonzero(kept) if kept.dtype == bool else kept
         probabilities = None if self.probabilities is None else self.probabilities[where]
         ids, scores, rows = self.ids.take(pa.array(where)), self.scores[where], self.rows[where]
-        return LabelTable(ids, scores, self.annotators, self.choices, probabilities, self.source, rows, self.files)
+        return replace(self, ids=ids, scores=scores, probabilities=probabilities, rows=rows)
 
 
 def read_labels(
@@ -101,9 +107,10 @@ def read_labels(
     [[1.0, 0.0], [nan, 1.0]]
     """
     sources = source if _is_several(source) else [source]
-    parts, files, unnamed, before = [], [], set[str](), 0
+    parts, files, unnamed, before, stops = [], [], set[str](), 0, list[str]()
     for each in sources:
-        entries, name, rows, named = read_entries(each, on, columns, system)
+        entries, name, rows, named, ended = read_entries(each, on, columns, system)
+        stops += ended
         parts.append(entries.set_column(0, "row", pc.add(entries["row"], before)))
         files.append((name, before))
         unnamed.update(() if named else pc.unique(entries["annotator"]).to_pylist())
@@ -115,7 +122,8 @@ def read_labels(
         of = "" if system is None else f" of the system {system!r}"
         problem = f"{names}: expected labels{of}, found none in {before} rows"
         raise DataError(problem if system is None else f"{problem}{_name_systems(source)}")
-    return _gather(entries, _choose(entries, files, label_map, choices), names, tuple(files), unnamed)
+    gathered = _gather(entries, _choose(entries, files, label_map, choices), names, tuple(files), unnamed)
+    return replace(gathered, stops=tuple(stops))
 
 
 def note_names(annotators: Sequence[str]) -> list[str]:
