@@ -26,7 +26,7 @@ def jaro_winkler(
     b_places: Rows,
     b_data: Data,
     out: NDArray[np.float64],
-) -> None: ...
+) -> int: ...
 def ter(
     a_offsets: Rows,
     a_places: Rows,

@@ -449,10 +449,11 @@ cdef inline int64_t compare_words(const int32_t* b, Py_ssize_t in_b, Py_ssize_t 
 
 
 def jaro_winkler(a_offsets, a_places, a_data, b_offsets, b_places, b_data, double[::1] out):
+    """Write the similarity of each row's texts. Returns the steps this took: each looks at one character or match."""
     cdef Column a = column(a_offsets, a_places, a_data), b = column(b_offsets, b_places, b_data)
     cdef Py_ssize_t row, rows = out.shape[0], begin
     cdef Py_ssize_t most = longest_of(&a, rows) + longest_of(&b, rows) + 128
-    cdef int64_t count, moved
+    cdef int64_t count, moved, steps = 0
     cdef Pair pair
     cdef Text x, y
     cdef bint ascii
@@ -468,6 +469,7 @@ def jaro_winkler(a_offsets, a_places, a_data, b_offsets, b_places, b_data, doubl
                 x = text_of(&a, row)
                 y = text_of(&b, row)
                 moved = 0
+                steps += x.size + y.size
                 if are_bytes(&a, &b, x, y, ascii):
                     begin = count = common_beginning(x.start, y.start, min(x.size, y.size))
                     if begin < x.size and begin < y.size:
@@ -481,12 +483,13 @@ def jaro_winkler(a_offsets, a_places, a_data, b_offsets, b_places, b_data, doubl
                         count += match_few(&pair, masks, begin, &moved)
                     else:
                         count = match_many(&pair, room, room + most, room + 2 * most, <uint8_t*> (room + 3 * most),
-                                           &moved)
+                                           &moved, &steps)
                 out[row] = winkler(pair.in_a, pair.in_b, begin, count, moved)
     finally:
         close_pair(&pair)
         free(room)
         free(masks)
+    return steps
 
 
 cdef inline Py_ssize_t reach_of(Py_ssize_t in_a, Py_ssize_t in_b) noexcept nogil:
@@ -552,7 +555,7 @@ cdef int64_t match_few(const Pair* pair, uint64_t* masks, Py_ssize_t begin, int6
 
 
 cdef int64_t match_many(const Pair* pair, int32_t* first, int32_t* later, int32_t* matched, uint8_t* taken,
-                        int64_t* moved) noexcept nogil:
+                        int64_t* moved, int64_t* steps) noexcept nogil:
     """As `match_few`, with the common beginning, for texts of any length: `first` is the first free place in b of a number, `later` the next one."""
     cdef Py_ssize_t i, count = 0, reach = reach_of(pair.in_a, pair.in_b)
     cdef int32_t at
@@ -565,6 +568,7 @@ cdef int64_t match_many(const Pair* pair, int32_t* first, int32_t* later, int32_
         at = first[pair.a[i]]
         while at >= 0 and at < i - reach:
             at = later[at]
+            steps[0] += 1
         if at >= 0 and at <= i + reach:
             taken[at] = 1
             matched[count] = pair.a[i]

@@ -27,7 +27,7 @@ def lcs(
     common: Rows,
     a_count: Rows,
     b_count: Rows,
-) -> None: ...
+) -> int: ...
 def union_lcs(
     a_offsets: Rows,
     a_places: Rows,
