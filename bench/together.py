@@ -22,7 +22,7 @@ CASES: list[list[float]] = [
 
 def known(ends: Bounds) -> tuple[float, float]:
     """Both ends, which rows that vary have."""
-    low, high = (float(str(end)) for end in ends)
+    low, high = (float("nan") if end is None else end for end in ends)
     return low, high
 
 
