@@ -29,7 +29,7 @@ def export_run(
     `.csv`, `.json`, `.jsonl`, `.parquet` and the other endings of `karat score -o`: the rows, with `values` the values.
     `.md`, `.tex`, `.html`: a table of the values; `percent` and `plus_minus` as in `Result.save`. `.xml`: JUnit, a test
     suite for each metric and a test case for each row, failed where the row has the worst possible score, in error
-    where it has none.
+    where it has none, skipped where a rule left it out when it ended the asking.
 
     Raises `DataError` for another ending and for a file that cannot be written.
     """
@@ -67,17 +67,20 @@ def _junit(run: Run) -> Iterator[str]:
     yield f"<testsuites name={_quoted(run.name)}>"
     for metric in run.manifest.metrics:
         failed = scores[metric.spec] == (metric.low if metric.direction == "maximize" else metric.high)
-        yield (
-            f'  <testsuite name={_quoted(metric.spec)} tests="{n}" failures="{failed.sum()}" '
-            f'errors="{np.isnan(scores[metric.spec]).sum()}"{created}>'
-        )
-        for name, score, worst, reason in zip(names, scores[metric.spec], failed, reasons, strict=True):
-            yield f"    <testcase classname={_quoted(metric.spec)} name={_quoted(name)}{_outcome(score, worst, reason)}"
+        left_out = run.left_out(metric.spec)
+        skipped = np.zeros(n, bool) if left_out is None else left_out
+        counts = f'failures="{failed.sum()}" errors="{(np.isnan(scores[metric.spec]) & ~skipped).sum()}"'
+        counts += f' skipped="{skipped.sum()}"' if skipped.any() else ""
+        yield f'  <testsuite name={_quoted(metric.spec)} tests="{n}" {counts}{created}>'
+        for name, *row in zip(names, scores[metric.spec], failed, skipped, reasons, strict=True):
+            yield f"    <testcase classname={_quoted(metric.spec)} name={_quoted(name)}{_outcome(*row)}"
         yield "  </testsuite>"
     yield "</testsuites>"
 
 
-def _outcome(score: float, worst: bool, reason: str | None) -> str:
+def _outcome(score: float, worst: bool, skipped: bool, reason: str | None) -> str:
+    if skipped:
+        return f"><skipped message={_quoted(reason or 'not asked')}/></testcase>"
     if np.isnan(score):
         return f"><error message={_quoted(reason or 'not scored')}/></testcase>"
     return f'><failure message="scored {score:g}"/></testcase>' if worst else "/>"

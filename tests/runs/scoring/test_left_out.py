@@ -1,11 +1,15 @@
 """Rows that a rule left out at random are neither rows of the value nor unscored, in all that reads a run."""
 
+from pathlib import Path
+
 import pytest
 
 import karat
 from karat.core.metric.rows import LEFT_OUT, collect_rows
 from karat.kinds import Rows, Text
 from karat.runs.compare.run_values import RunValues, value_of
+from karat.runs.compare.scored_rows import find_rows
+from karat.runs.export import export_run
 from karat.runs.match.systems import open_system
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run
@@ -13,6 +17,7 @@ from karat.runs.scoring.tasks.batches import score_batches
 from karat.runs.scoring.tasks.progress import RowCounter
 from karat.runs.scoring.totals.totals import Totals
 from karat.stats.inference import Inference
+from karat.viewer.report.chosen_rows import MetricScores, choose_rows
 
 
 @karat.metric(source="this test", register=False)
@@ -81,3 +86,15 @@ def test_systems_are_compared_on_the_rows_that_all_asked():
     expected = {each.metric: each.comparison for each in karat.compare(*alone).findings}
     assert found["asked"] == expected["asked"]
     assert [each.scored for each in karat.rank(one, other).rankings] == [8, 4]
+
+
+def test_what_shows_unscored_rows_leaves_them_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    karat.score(FIRST, ["em", asked], run="first")
+    run = karat.open_run("first")
+    assert [row.id for row in find_rows(run, "asked", "unscored", 9)] == ["q3"]
+    export_run(run, "first.xml")
+    assert 'name="asked" tests="8" failures="1" errors="1" skipped="2"' in Path("first.xml").read_text()
+    scores = MetricScores("asked", run.scores("asked")[None], minimize=False, left_out=run.left_out("asked")[None])
+    assert choose_rows([scores], 30, 0).counts["unscored"] == 1
+    karat.report("first", output="first.html")

@@ -50,15 +50,19 @@ def find_rows(
 ) -> list[ScoredRow]:
     """At most `most` rows in the order of a metric's score, those with equal scores in the order of the run.
 
-    `order`: the worst or the best first, or those without a score. `where`: an SQL condition on rows. `columns`: others
-    to read. Raises `SpecError` for a metric that was not scored, `ColumnError` for a column that does not exist,
-    `DataError` for a condition that does not work.
+    `order`: the worst or the best first, or those without a score, but for those that a rule left out. `where`: an SQL
+    condition on rows. `columns`: others to read.
+
+    Raises `SpecError` for a metric that was not scored, `ColumnError` for a column that does not exist, `DataError` for
+    a condition that does not work.
     """
     scored = run.manifest.metric(spec)
     scores = run.scores(scored.spec)
     rows = np.arange(len(scores)) if where is None else select_rows([run], where=where)[0]
     if order == "unscored":
-        chosen = rows[np.isnan(scores[rows])][:most]
+        left_out = run.left_out(scored.spec)
+        unscored = np.isnan(scores) if left_out is None else np.isnan(scores) & ~left_out
+        chosen = rows[unscored[rows]][:most]
     else:
         rows = rows[~np.isnan(scores[rows])]
         rising = (order == "worst") == (scored.direction == "maximize")

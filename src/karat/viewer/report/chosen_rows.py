@@ -15,11 +15,12 @@ _SHARES = {"differ": 0.5, "worst": 0.15, "unscored": 0.1}  # of the rows; the re
 
 @dataclass(frozen=True)
 class MetricScores:
-    """The scores of one metric, shape (systems, rows), and whether less is better."""
+    """The scores of one metric, shape (systems, rows), and whether less is better, and which rows a rule `left_out`."""
 
     spec: str
     scores: Array
     minimize: bool
+    left_out: Array | None = None
 
     @property
     def gains(self) -> Array:
@@ -91,4 +92,6 @@ def _worst(metrics: Sequence[MetricScores], most: int) -> Iterator[int]:
 
 
 def _unscored(metrics: Sequence[MetricScores], most: int) -> Iterator[int]:
-    return _in_turn([np.flatnonzero(np.isnan(metric.scores).any(axis=0))[:most].tolist() for metric in metrics])
+    unscored = (np.isnan(each.scores) if each.left_out is None else np.isnan(each.scores) & ~each.left_out
+                for each in metrics)  # fmt: skip
+    return _in_turn([np.flatnonzero(rows.any(axis=0))[:most].tolist() for rows in unscored])

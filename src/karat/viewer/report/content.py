@@ -14,6 +14,7 @@ from karat.core.columns.kinds import Array
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranked import Ranked
 from karat.runs.match.match import Matched
+from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import OpenRows
 from karat.runs.store.manifest import CERTIFICATES
 from karat.runs.store.run import ScoredFile
@@ -78,7 +79,8 @@ class Content:
         table, seed = self._table, self.inference.seed
         scores = [
             MetricScores(spec, np.array([field_numbers(table, Field("score", metric=spec, system=at))
-                                         for at in range(len(table.runs))]), metric.by_run[0].direction == "minimize")
+                                         for at in range(len(table.runs))]), metric.by_run[0].direction == "minimize",
+                         self._left_out(metric))
             for spec, metric in zip(table.specs, table.metrics, strict=True)
         ]  # fmt: skip
         choice = choose_rows(scores, most, seed)
@@ -204,6 +206,14 @@ class Content:
             yield "Texts are left out."
         if count := len(self.redaction.columns):
             yield "One column is left out." if count == 1 else f"{count} columns are left out."
+
+    def _left_out(self, metric: SharedMetric) -> Array:
+        """Which rows a rule left out when it ended the asking, shape (systems, rows)."""
+        pairs = zip(self.matched.runs, metric.by_run, strict=True)
+        found = [run.left_out(scored.spec) for run, scored in pairs]
+        nothing = np.empty(0, np.int64)
+        numbers = [nothing if each is None else np.flatnonzero(each) for each in found]
+        return np.array([self._table.mark(at, each) for at, each in enumerate(numbers)])
 
     def _command(self, options: Mapping[str, object]) -> str | None:
         """The command that prints the same figures; None for rows in memory, and for a file, of which no command does.
