@@ -93,6 +93,7 @@ def find_left_out(reasons: pa.ChunkedArray, spec: str) -> Array:
     >>> find_left_out(reasons, "judge:correctness").tolist()
     [True, False, False]
     """
+    reasons = reasons.cast(pa.string())  # its type is null in a file of which every row has a score
     whole, part = pc.starts_with(reasons, LEFT_OUT), pc.match_substring(reasons, f"{spec}: {LEFT_OUT}")
     return np.asarray(pc.fill_null(pc.or_(whole, part), False))
 
