@@ -4,11 +4,14 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
 from karat.models.testing.fake import FakeServer
+from karat.runs.sampling.free_metrics import advise_judging, read_free_metrics
+from karat.stats.sequential.until import Until
 
 ROWS = 120
 JUDGE = ["-m", "judge:correctness", "--model", "fake", "--concurrency", "2"]
@@ -55,6 +58,12 @@ def test_a_run_that_its_rule_stopped_is_finished(server):
     for words in (["runs"], ["runs", "show", "first"], ["report", "first", "-o", "first.html"]):
         shown = karat(*words)
         assert sentence in (shown.output if words[0] == "runs" else Path("first.html").read_text()), shown.output
+    (free,) = read_free_metrics("first", ["judge:correctness"]).items()  # people's labels may follow
+    assert (free[0], int(np.isnan(free[1]).sum())) == (SPEC, entry["not_asked"])
+    assert read_free_metrics("first", ["judge:refusal"]) == {}
+    advice = advise_judging("first", Until(width=0.2), price_label=1.0, price_call=0.01, correlation=0.9)
+    assert advice.startswith(f"{SPEC} {sentence}; asked the other {entry['not_asked']} too ($")
+    assert advise_judging("first", Until(width=0.2), price_label=1.0, price_call=100.0) == ""
     refused = score("--until-width", "0.3", "--fail-under", "judge:correctness.low=0.9")
     assert (refused.exit_code, "low is 0." in refused.stderr) == (3, True)
     calls = server.calls

@@ -179,6 +179,7 @@ def test_labelling_stops_by_its_rule(monkeypatch):
         (["--until-width", "0.1", "--next", "2"], "with --next nobody labels"),
         (["--until-cost", "10"], "--until-cost needs the price of a label in USD: --price-label 0.3, say"),
         (["--price-label", "10"], "--price-label is what --until-cost is spent on"),
+        (["--price-call", "0.1", "--until-width", "0.1"], "--price-call is weighed against labels until a width"),
     ],
 )
 def test_what_cannot_be_labelled_says_why(words, message):

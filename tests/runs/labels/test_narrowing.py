@@ -188,6 +188,14 @@ def test_another_plan_is_refused(path, change, message):
         session(path, **change)
 
 
+def test_scores_that_came_later_do_not_change_an_interval(path):
+    asked = np.where(np.arange(N) % 3 == 0, JUDGED, np.nan)
+    label(session(path, replace(RULE, free={"judge": asked})), 3)
+    session(path, replace(RULE, free={"judge": asked.copy()}))
+    with pytest.raises(DataError, match="begun with the scores of its metrics, by their digest, "):
+        session(path, replace(RULE, free={"judge": JUDGED}))
+
+
 def test_a_plan_that_is_none_says_where(path):
     path.write_text('{"id": "", "annotator": "ada", "action": "plan", "plan": {"seed": 0}}\n')
     with pytest.raises(DataError, match="expected the plan of an interval"):

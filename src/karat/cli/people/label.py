@@ -16,7 +16,7 @@ import click
 from karat.cli.options.completion import COLUMN, OUT, ROWS, SPEC
 from karat.cli.options.controls import show_controls
 from karat.cli.options.label_rule import RuleOptions, offering, rule_options
-from karat.cli.options.numbers import Whole
+from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.people import LabelOptions, label_options, read_choices
 from karat.cli.options.sections import command, options_under
 
@@ -71,6 +71,11 @@ _next = options_under("Which rows to label (--next)")
 )
 @_next("--slice", "slices", type=COLUMN, help="The column of the slices, for --by slice.")
 @rule_options
+@options_under("When labels are enough")(
+    "--price-call", type=Real(0, min_open=True), metavar="USD",
+    help="What a verdict of a judge costs: before the first label, says whether a judge that a rule stopped had "
+    "better be asked the other rows.",
+)  # fmt: skip
 @label_options
 def label(
     sources: tuple[str, ...],
@@ -82,6 +87,7 @@ def label(
     slices: str | None,
     people: LabelOptions,
     enough: RuleOptions,
+    price_call: float | None,
     **options: Any,
 ) -> None:
     """Label ROWS (a run, a file or several systems) in the terminal: one key a label.
@@ -107,6 +113,10 @@ def label(
     karat label before --next 100 --by active -m judge:correctness --human labels.csv -o more.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     rule = enough.read()
+    if price_call is not None and (enough.until_width is None or enough.price_label is None):
+        raise click.UsageError(
+            "--price-call is weighed against labels until a width: --until-width 0.1 --price-label 0.3"
+        )
     if count is not None:
         from karat.cli.people.proposal import write_proposal  # noqa: PLC0415  (heavy)
 
@@ -126,26 +136,29 @@ def label(
         raise click.UsageError("labels are typed: a terminal is expected as standard input")
     from karat.runs.labels.rows_to_label import open_rows_to_label  # noqa: PLC0415  (heavy)
     from karat.runs.labels.session import Session  # noqa: PLC0415
-    from karat.runs.sampling.free_metrics import read_rule  # noqa: PLC0415
+    from karat.runs.sampling.free_metrics import advise_judging, read_rule  # noqa: PLC0415
 
     rows = open_rows_to_label(sources, options["on"], options["show"])
     ends = None if rule is None else read_rule(sources, metrics, *rule)
     session = Session(rows.rows, output, annotator or getpass.getuser(), choices, options["seed"], ends)
+    advice = ""
+    if rule is not None and price_call is not None and not session.finished:
+        advice = advise_judging(sources[0], *rule, price_call)
     with suppress(EOFError, KeyboardInterrupt):
-        _label_all(session, rows)
+        _label_all(session, rows, advice)
     if (interval := session.interval) is not None:
         click.echo(interval)
     click.echo(f"{session.finished} of {len(session.rows)} rows are done; labels are in {output}")
 
 
-def _label_all(session: Session, rows: RowsToLabel) -> None:
-    """Show row after row, and do what is typed, until all are done or `q`."""
+def _label_all(session: Session, rows: RowsToLabel, notice: str) -> None:
+    """Show row after row, and do what is typed, until all are done or `q`; a notice is shown with the first row."""
     from karat.runs.labels.session import FinishedRow  # noqa: PLC0415  (heavy)
 
     keys = dict(zip(_KEYS, session.choices, strict=False))
     labels = [f"{key} {name} ({session.choices[name]:g})" for key, name in keys.items()]
     offered = "   ".join([*labels, "s skip", "u undo", "n note", "q quit", "? help"])
-    note = notice = ""
+    note = ""
     while (at := session.current) is not None:
         with _keyboard() as read:
             click.clear()

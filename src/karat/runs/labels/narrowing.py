@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,13 @@ from karat.stats.sequential.population import Population
 from karat.stats.sequential.sequence import ConfidenceSequence
 from karat.stats.sequential.until import Until, describe_stop
 
-_NAMES = {"rows": "number of rows", "free": "metrics (-m)", "seed": "seed (--seed)", "confidence": "confidence"}
+_NAMES = {
+    "rows": "number of rows",
+    "free": "metrics (-m)",
+    "digest": "scores of its metrics, by their digest,",
+    "seed": "seed (--seed)",
+    "confidence": "confidence",
+}
 _EARLY = 10  # rows before which nothing foretells how many it takes
 MOST_FREE = 3  # metrics that narrow the interval: each of them takes labels to learn what it foretells
 
@@ -49,7 +56,7 @@ class LabelPlan:
     """What an interval follows from besides the labels: it is chosen before the first of them, and stays.
 
     `seed`: of the order of `rows` rows. `width`: the one at which the interval is at its best. `free`: the metrics that
-    narrow it.
+    narrow it, and `digest`: of their scores, so that rows that a judge scores later do not change the interval.
     """
 
     seed: int
@@ -57,6 +64,7 @@ class LabelPlan:
     width: float | None
     free: tuple[str, ...]
     confidence: float
+    digest: str
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> LabelPlan:
@@ -133,7 +141,8 @@ class Narrowing:
         bounds = min(scores), max(scores)
         if bounds[0] == bounds[1]:
             raise SpecError(f"the mean of labels that all score {bounds[0]:g} is known: labels of two scores expected")
-        self.plan = LabelPlan(seed, len(order), rule.until.width, tuple(rule.free), rule.inference.confidence)
+        confidence, digest = rule.inference.confidence, _digest(rule.free.values())
+        self.plan = LabelPlan(seed, len(order), rule.until.width, tuple(rule.free), confidence, digest)
         self._rule = rule
         if wrong := next((spec for spec, scores in rule.free.items() if len(scores) != len(order)), None):
             raise SpecError(f"{wrong}: scores of {len(order)} rows expected, found {len(rule.free[wrong])}")
@@ -183,6 +192,14 @@ class Narrowing:
         inference = Inference(self.plan.confidence, self._rule.inference.seed)
         self._sequence = ConfidenceSequence(self._population, inference, self.plan.width)
         self._scores = np.empty(0)
+
+
+def _digest(several: Iterable[Array]) -> str:
+    """The same for the same scores alone, in their order."""
+    digest = sha256()
+    for scores in several:
+        digest.update(np.ascontiguousarray(_fill(scores), "<f8").tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _fill(scores: Array) -> Array:
