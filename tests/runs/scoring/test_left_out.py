@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import karat
 from karat.core.metric.rows import LEFT_OUT, collect_rows
 from karat.kinds import Rows, Text
+from karat.runs.columns.output import find_left_out
 from karat.runs.compare.run_values import RunValues, value_of
 from karat.runs.compare.scored_rows import find_rows
 from karat.runs.export import export_run
@@ -98,3 +100,8 @@ def test_what_shows_unscored_rows_leaves_them_out(tmp_path, monkeypatch):
     scores = MetricScores("asked", run.scores("asked")[None], minimize=False, left_out=run.left_out("asked")[None])
     assert choose_rows([scores], 30, 0).counts["unscored"] == 1
     karat.report("first", output="first.html")
+
+
+@pytest.mark.parametrize("reasons", [pa.nulls(2), pa.array([[1], None]), pa.array([1, 2])])
+def test_a_column_of_reasons_that_holds_no_text_leaves_none_out(reasons):
+    assert find_left_out(pa.chunked_array([reasons]), "asked").tolist() == [False, False]

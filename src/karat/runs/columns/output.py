@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from karat.core.columns.arrow import is_text
 from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import LEFT_OUT, Rows
@@ -93,7 +94,8 @@ def find_left_out(reasons: pa.ChunkedArray, spec: str) -> Array:
     >>> find_left_out(reasons, "judge:correctness").tolist()
     [True, False, False]
     """
-    reasons = reasons.cast(pa.string())  # its type is null in a file of which every row has a score
+    if not is_text(reasons.type):  # null in a file of which every row has a score, or a column of the user's own
+        return np.zeros(len(reasons), bool)
     whole, part = pc.starts_with(reasons, LEFT_OUT), pc.match_substring(reasons, f"{spec}: {LEFT_OUT}")
     return np.asarray(pc.fill_null(pc.or_(whole, part), False))
 
