@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from karat.models.governor.governor import Governor as Governor
     from karat.runs.compare.compare import compare as compare
     from karat.runs.compare.comparison import Compared as Compared
-    from karat.runs.compare.rank import rank as rank
-    from karat.runs.compare.ranked import Ranked as Ranked
-    from karat.runs.compare.verdicts import rank_verdicts as rank_verdicts
+    from karat.runs.compare.ranking.rank import rank as rank
+    from karat.runs.compare.ranking.ranked import Ranked as Ranked
+    from karat.runs.compare.ranking.verdicts import rank_verdicts as rank_verdicts
     from karat.runs.experiment.experiment import experiment as experiment
     from karat.runs.judge.exam.exam import exam as exam
     from karat.runs.judge.exam.figures import Exam as Exam
@@ -67,9 +67,9 @@ else:
             ".runs.judge.exam.exam": "exam",
             ".runs.judge.exam.figures": "Exam",
             ".runs.judge.examine": "examine",
-            ".runs.compare.rank": "rank",
-            ".runs.compare.ranked": "Ranked",
-            ".runs.compare.verdicts": "rank_verdicts",
+            ".runs.compare.ranking.rank": "rank",
+            ".runs.compare.ranking.ranked": "Ranked",
+            ".runs.compare.ranking.verdicts": "rank_verdicts",
             ".runs.sampling.next_rows": "label_next",
             ".runs.store.kept": "list_runs",
             ".runs.store.run": "open_run",

@@ -8,7 +8,10 @@ from typing import Any
 import click
 
 from karat.cli.options.completion import COLUMN, ROWS
+from karat.cli.options.deciding import DecidingOptions, deciding_options
 from karat.cli.options.gates import UNDER, WORSE, fail, margin_option, no_worse_option
+from karat.cli.options.governor import ModelOptions
+from karat.cli.options.models import model_options
 from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.ranking import RankOptions, rank, rank_options
@@ -38,6 +41,8 @@ from karat.cli.options.tables import TableFiles, table_options
     "--human the differences corrected by people decide.",
 )  # fmt: skip
 @no_worse_option
+@deciding_options
+@model_options
 @rank_options
 @correction_options
 @confidence_option("Of the intervals; 1 minus it is the level of the tests.")
@@ -48,6 +53,8 @@ def compare(
     table: TableFiles,
     people: LabelOptions,
     ranking: RankOptions,
+    rule: DecidingOptions,
+    asking: ModelOptions,
     as_json: bool,
     fail_if_worse: bool,
     margin: dict[str, float] | None,
@@ -60,12 +67,14 @@ def compare(
     A system is a run, by its name or folder, or a file of scored rows (`karat score -o`). Every metric of every system
     gets a paired test; p is corrected for all of them (Holm). With --rank every pair of systems is tested: systems
     that share a letter do not differ significantly, and each has, beside its rank, the ranks that it may have.
-    --verdicts ranks by verdicts on pairs of answers.
+    --verdicts ranks by verdicts on pairs of answers. With --until a judge is asked about both answers to each row, in a
+    random order, until the rule ends it; the interval of the difference holds whenever one looks.
 
     \b
     karat compare before after
     karat compare before after -m f1 --by topic --flipped 5
     karat compare large small --margin 0.02
+    karat compare a.jsonl b.jsonl -m judge:correctness --model NAME --until decided --margin 0.02 --run first
     karat compare before.parquet after.parquet --on question --fail-if-worse
     karat compare before after -o table.tex --percent
     karat compare runs/* --rank -m f1
@@ -76,7 +85,7 @@ def compare(
         raise click.UsageError("expected at least two systems: karat compare A B")
     if ranking:
         others = {"--human": people.human, "--fail-if-worse": fail_if_worse, "--flipped": flipped,
-                  "--margin": margin, "--fail-unless-no-worse": no_worse}  # fmt: skip
+                  "--margin": margin, "--fail-unless-no-worse": no_worse, "--until": rule}  # fmt: skip
         if flags := [name for name, value in others.items() if value]:
             raise click.UsageError(f"{flags[0]} compares each system with A: leave --rank away")
         rank(systems, ranking, table, people.label_map, as_json=as_json, **options)
@@ -85,8 +94,11 @@ def compare(
 
     options["human"] = people.read(systems=systems)
     table.check(*systems)
-    margins = _join_margins(margin, no_worse)
-    compared = compare_systems(*systems, flipped=flipped, margin=margins, **options)
+    options |= {"flipped": flipped, "margin": _join_margins(margin, no_worse)}
+    with rule.ask(systems, asking, options) as arguments:
+        if arguments is None:  # a rehearsal
+            return
+        compared = compare_systems(*systems, **arguments)
     table.write(compared)
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))

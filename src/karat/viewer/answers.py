@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from karat.runs.compare.comparison import Compared
-from karat.runs.compare.ranked import Ranked, Ranking
+from karat.runs.compare.ranking.ranked import Ranked, Ranking
 from karat.runs.store.manifest import ScoredMetric
 from karat.runs.table.table import spell_p, spell_value
 from karat.stats.aggregate import points

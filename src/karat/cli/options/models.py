@@ -102,11 +102,7 @@ def ask_models(
     estimates goes to standard error.
     """
     if not any(metric.asks_model for metric in metrics):
-        about_models = {name: value for name, value in vars(asking).items() if name != "resume" or run is None}
-        if present := [name for name, value in about_models.items() if value not in _ABSENT and _is_typed(name)]:
-            flag = present[0].replace("_", "-").replace("models", "model")
-            other = "; --run NAME keeps a run that it can continue" if flag == "resume" else ""
-            raise click.UsageError(f"--{flag} is about models, but no metric asks one: -m judge:NAME{other}")
+        refuse_models(asking, "but no metric asks one: -m judge:NAME", but=() if run is None else ("resume",))
         yield metrics
         return
     if asking.resume and asking.no_cache and run is None:
@@ -186,6 +182,15 @@ def _with_request(metrics: Iterable[Metric], asking: ModelOptions) -> Iterator[M
         yield _using(metric, **sent) if sent and metric.judge is not None else metric
     if not judges and (typed := [name for name in sent if _is_typed(name)]):
         raise click.UsageError(f"--{typed[0].replace('_', '-')} is about judges, but no metric is one")
+
+
+def refuse_models(asking: ModelOptions, how: str, *, but: Sequence[str] = ()) -> None:
+    """Raise `click.UsageError` where an option about models is typed, but for some; `how` says why."""
+    about_models = {name: value for name, value in vars(asking).items() if name not in but}
+    if present := [name for name, value in about_models.items() if value not in _ABSENT and _is_typed(name)]:
+        flag = present[0].replace("_", "-").replace("models", "model")
+        other = "; --run NAME keeps a run that it can continue" if flag == "resume" else ""
+        raise click.UsageError(f"--{flag} is about models, {how}{other}")
 
 
 def _is_typed(name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from karat.data.json.objects import JsonObject, json_schema
 from karat.runs.compare.comparison import Compared
-from karat.runs.compare.ranked import Ranked
+from karat.runs.compare.ranking.ranked import Ranked
 from karat.runs.compare.scored_rows import Order, ScoredRow
 from karat.runs.judge.exam.figures import Exam
 from karat.runs.judge.examination import Examination

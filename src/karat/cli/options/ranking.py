@@ -15,7 +15,7 @@ from karat.cli.options.sections import options_under
 from karat.cli.options.tables import TableFiles
 
 if TYPE_CHECKING:
-    from karat.runs.compare.ranked import Ranked
+    from karat.runs.compare.ranking.ranked import Ranked
 
 _TESTS = {
     "mcnemar": "McNemar's test",
@@ -83,7 +83,7 @@ def rank(
 def _print(ranked: Ranked, *, pairs: bool) -> None:
     """Print each ranking: the systems, the best first, with their groups, and with `pairs` every pair."""
     from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
-    from karat.runs.compare.ranked import METHODS  # noqa: PLC0415
+    from karat.runs.compare.ranking.ranked import METHODS  # noqa: PLC0415
 
     screen = open_screen()
     if ranked.by is not None:
@@ -107,7 +107,7 @@ def _print(ranked: Ranked, *, pairs: bool) -> None:
 
 
 def _rank(systems: Sequence[str], ranking: RankOptions, label_map: str | None, options: Mapping[str, Any]) -> Any:
-    from karat.runs.compare.rank import rank as rank_systems  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.ranking.rank import rank as rank_systems  # noqa: PLC0415  (heavy)
 
     read = {"map": ranking.map, "label-map": label_map, "no-order-effect": ranking.no_order_effect}
     _refuse(read, "says how verdicts are read: --verdicts FILE")
@@ -117,7 +117,7 @@ def _rank(systems: Sequence[str], ranking: RankOptions, label_map: str | None, o
 def _rank_verdicts(
     systems: Sequence[str], ranking: RankOptions, label_map: str | None, options: Mapping[str, Any]
 ) -> Any:
-    from karat.runs.compare.verdicts import rank_verdicts  # noqa: PLC0415  (heavy)
+    from karat.runs.compare.ranking.verdicts import rank_verdicts  # noqa: PLC0415  (heavy)
 
     if systems:
         raise click.UsageError(f"--verdicts FILE names the systems itself, found {', '.join(systems)} beside it")

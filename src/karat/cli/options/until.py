@@ -36,11 +36,16 @@ class UntilOptions:
     until_width: float | None
     until_cost: float | None
 
+    @property
+    def decided(self) -> bool:
+        """Whether a decision about two systems ends it."""
+        return False
+
     def read(self, asking: ModelOptions) -> Until | None:
         """The rule; raises `click.UsageError` where the flags of models contradict it."""
-        if self.until_width is None and self.until_cost is None:
+        flags = {"--until": self.decided, "--until-width": self.until_width, "--until-cost": self.until_cost}
+        if (flag := next((name for name, value in flags.items() if value), None)) is None:
             return None
-        flag = "--until-cost" if self.until_width is None else "--until-width"
         if asking.write_requests is not None or asking.replies:
             other = "--replies" if asking.replies else "--write-requests"
             raise click.UsageError(f"{flag} decides after each reply whether to ask on: leave {other} away")
@@ -50,7 +55,7 @@ class UntilOptions:
             )
         from karat.stats.sequential.until import Until  # noqa: PLC0415  (heavy)
 
-        return Until(self.until_width, self.until_cost)
+        return Until(self.until_width, self.until_cost, self.decided)
 
 
 def until_options(command: Command) -> Command:

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from karat.core.columns.kinds import Array
+from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
-from karat.core.metric.spec import match_spec
 from karat.runs.columns.lengths import Lengths, find_caution
+from karat.runs.compare.asking.sequence import AskedTogether, find_sequences
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import DIFFERENT, Finding
 from karat.runs.compare.flips import find_flips
+from karat.runs.compare.margins import Margin, find_margins
 from karat.runs.labels.labels import Labels
 from karat.runs.match.match import How, Matched, match
 from karat.runs.match.parts import count_statistics, list_slices, read_parts
 from karat.runs.match.shared_metrics import SharedMetric
-from karat.runs.match.systems import System, find_lengths, name_systems
+from karat.runs.match.systems import Named, System, find_lengths, name_systems
+from karat.runs.scoring.tasks.progress import Progress
 from karat.stats.aggregate import Bounds
 from karat.stats.inference import Inference
 from karat.stats.paired.compare import Pairing
-from karat.stats.paired.margin import check_margin, hold_margins
+from karat.stats.paired.margin import hold_margins
 from karat.stats.paired.multiple import bonferroni, holm_tests
+from karat.stats.sequential.until import Until
 
 if TYPE_CHECKING:
     from karat.runs.compare.people import People
-
-Margin: TypeAlias = float | Mapping[str, float] | None
-EVERY = ""  # the spec that stands for all metrics
 
 
 def compare(
@@ -46,6 +47,9 @@ def compare(
     margin: Margin = None,
     confidence: float = 0.95,
     seed: int = 0,
+    until: Until | None = None,
+    run: str | None = None,
+    progress: Progress | None = None,
     **named: System,
 ) -> Compared:
     """Compare two or more systems that were scored on the same rows, each against the first.
@@ -67,6 +71,12 @@ def compare(
     which are corrected for their number by Holm's method. `seed` decides which rows form a group where there are very
     many.
 
+    `until`: the judge among `metrics` is asked about both answers to each row, in a random order that the seed decides,
+    and stops at the rule: with `karat.Until(decided=True)` once one of two systems is shown to be better, or, with a
+    `margin`, both are shown to be equivalent within it; at a width of the interval of the difference; or when money is
+    spent. The interval holds however often it was looked at. `run`: both systems' judged rows are kept as runs
+    `RUN-SYSTEM`. Answers that are in the cache of replies are not asked for again. `progress`: as in `karat.score`.
+
     Raises `JoinError` where the systems do not have the same rows, unless `common`; `DataError` where they were scored
     differently or against different gold, or answered other questions, unless `allow_different`; `SpecError` for a
     metric that one of them does not have, and for a margin that is not above 0 or is as wide as a metric's range.
@@ -86,7 +96,15 @@ def compare(
     inference = Inference(confidence, seed)
     people = Labels.of(human, label_map)
     how = How(by=by, cluster=cluster, human=people, common=common, allow_different=allow_different)
-    matched = match(name_systems(systems, named, compare), metrics, on, **how)
+    every: Sequence[System | Named] = name_systems(systems, named, compare)
+    if until is not None:
+        from karat.runs.compare.asking.ask import Asking  # noqa: PLC0415  (only where a judge is asked)
+
+        asking = Asking.plan(metrics, until, margin, inference, run, progress)
+        every, metrics = asking.ask(every, on, how), [metric.spec for metric in asking.metrics]
+    elif run is not None:
+        raise SpecError("run keeps the rows that a judge is asked about: until=karat.Until(decided=True)")
+    matched = match(every, metrics, on, **how)
     return compare_matched(matched, inference, people, flipped, margin)
 
 
@@ -99,14 +117,14 @@ def compare_matched(
 ) -> Compared:
     """Compare systems whose rows are matched, with `people`'s labels of them, as `compare` does."""
     runs, shared, rows = matched.runs, matched.metrics, matched.rows
-    margins = _find_margins(margin, shared, inference)
+    margins = find_margins(margin, {each.spec: each.scale for each in shared}, inference)
     labels = None
     if people is not None:
         from karat.runs.compare.people import read_people  # noqa: PLC0415  (only where people labelled rows)
 
         labels = read_people(matched, people)
-    paired = _PairedRows(matched, labels)
-    together = len(shared) * (len(runs) - 1) * len(list_slices(matched))
+    paired = _PairedRows(matched, labels, find_sequences(matched))
+    together = len(shared) * (len(runs) - 1) * len(list_slices(matched)) - len(paired.sequences)
     findings = apply_holm(
         [each for metric in shared for each in paired.compare(metric, inference, margins.get(metric.spec), together)]
     )
@@ -114,7 +132,7 @@ def compare_matched(
         systems=tuple(run.name for run in runs),
         n=len(rows),
         by=rows.key,
-        family=findings[0].family,
+        family=max(each.family for each in findings),
         findings=findings,
         flipped=find_flips(runs, shared, rows, flipped),
         notes=(
@@ -129,25 +147,11 @@ def compare_matched(
     )
 
 
-def _find_margins(margin: Margin, shared: Sequence[SharedMetric], inference: Inference) -> Mapping[str, float]:
-    """The margin of each metric that has one, by spec."""
-    if margin is None:
-        return {}
-    specs = [each.spec for each in shared]
-    chosen = margin if isinstance(margin, Mapping) else {EVERY: margin}
-    margins = dict.fromkeys(specs, chosen[EVERY]) if EVERY in chosen else {}
-    margins |= {match_spec(spec, specs): each for spec, each in chosen.items() if spec != EVERY}
-    for each in shared:
-        if each.spec in margins:
-            check_margin(margins[each.spec], round(1 - inference.confidence, 12), each.scale.bounds, each.spec)
-    return margins
-
-
 def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings as one family of tests, each with its corrected p and its level by Holm's method.
 
     Differences corrected by people are a family of their own, and so are "no worse" and "equivalent": they answer
-    other questions.
+    other questions. So are differences of which a rule made a judge ask until they were decided.
 
     >>> import numpy as np
     >>> from karat.stats.aggregate import Scale
@@ -156,7 +160,13 @@ def apply_holm(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     >>> [round(each.adjusted, 6) for each in apply_holm([Finding("em", "a", "b", None, one) for one in found])]
     [0.007813, 0.5]
     """
-    level = findings[0].comparison.level
+    level, decided = findings[0].comparison.level, [each.stop is not None for each in findings]
+    if any(decided) and not all(decided):
+        parts = ([at for at, each in enumerate(decided) if each == own] for own in (False, True))
+        held = {
+            at: each for part in parts for at, each in zip(part, apply_holm([findings[at] for at in part]), strict=True)
+        }
+        return tuple(held[at] for at in range(len(findings)))
     own = holm_tests([each.comparison.p for each in findings], level)
     people = holm_tests([None if each.corrected is None else each.corrected.p for each in findings], level)
     within = hold_margins([each.comparison.margin for each in findings], level)
@@ -191,22 +201,16 @@ def _agree(joint: Bounds, finding: Finding) -> Bounds:
     return low, (None if high is None else min(high, 0.0))
 
 
-def spell_margins(margin: Margin) -> list[str]:
-    """The margins as a command has them.
-
-    >>> spell_margins({"": 0.02, "f1": 0.05}), spell_margins(0.1)
-    (['0.02', 'f1=0.05'], ['0.1'])
-    """
-    margins = margin if isinstance(margin, Mapping) else {} if margin is None else {EVERY: margin}
-    return [f"{spec}={each:g}" if spec else f"{each:g}" for spec, each in margins.items()]
-
-
 @dataclass(frozen=True)
 class _PairedRows:
-    """Systems and their matched rows; `people` corrects differences by people's labels, where there are any."""
+    """Systems and their matched rows; `people` corrects differences by people's labels, where there are any.
+
+    `sequences`: by metric and position of a system, the rows about which a judge was asked until a rule ended it.
+    """
 
     matched: Matched
     people: People | None
+    sequences: Mapping[tuple[str, int], AskedTogether] = field(default_factory=dict)
 
     @cached_property
     def lengths(self) -> Mapping[str, Lengths | None]:
@@ -224,9 +228,22 @@ class _PairedRows:
             caution = find_caution(metric.spec, {each: self.lengths[each] for each in (name, first)})
             for label in list_slices(self.matched):
                 comparison = pairings[at, label].compare(margin)
-                joint = pairings[at, label].interval(bonferroni(inference.confidence, together))
+                asked = self.sequences.get((metric.spec, at)) if label is None else None
+                if asked is None:
+                    joint = pairings[at, label].interval(bonferroni(inference.confidence, max(together, 1)))
+                else:
+                    comparison = asked.apply_to(comparison, inference, margin)
+                    joint = comparison.low, comparison.high
                 finding = Finding(
-                    metric.spec, first, name, label, comparison, metric.scale.bounds, joint=joint, caution=caution
+                    metric.spec,
+                    first,
+                    name,
+                    label,
+                    comparison,
+                    metric.scale.bounds,
+                    joint=joint,
+                    caution=caution,
+                    stop=None if asked is None else asked.stop,
                 )
                 if self.people and scores:
                     part, keys = self._find_rows(label), self._clusters

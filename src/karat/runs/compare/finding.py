@@ -15,6 +15,7 @@ from karat.stats.paired.margin import MarginTest
 from karat.stats.paired.margin_size import differences_of
 from karat.stats.paired.multiple import HolmTest
 from karat.stats.paired.power import smallest_share, smallest_visible
+from karat.stats.sequential.stop import Stop
 from karat.stats.value import spell
 
 DIFFERENT = ("better", "worse")  # the verdicts that say that two systems differ
@@ -30,7 +31,8 @@ class Finding(JsonObject):
     findings are to hold together with the same confidence; `low` and `high` hold each alone. `corrected` is the
     difference that people would see, estimated from their labels, and `by_people` its p by Holm's method in the family
     of such differences; None without labels. `reversals` say which of the two systems' scores fall where labels rise.
-    `caution` says why the difference may come from the lengths of the answers, and what to compare instead.
+    `caution` says why the difference may come from the lengths of the answers, and what to compare instead. `stop`:
+    where a judge was asked about both systems until a rule ended it, how far; interval and p then hold at all times.
     """
 
     metric: str
@@ -47,33 +49,22 @@ class Finding(JsonObject):
     by_people: HolmTest | None = None
     reversals: tuple[str, ...] = ()
     caution: str = ""
+    stop: Stop | None = None
 
     printed: ClassVar = Printed(
         first=("metric", "system", "slice", "comparison", "verdict", "could_turn"),
         also=(
-            "joint_low",
-            "joint_high",
-            "smallest_visible",
-            "rows_for_margin",
-            "verdict",
-            "verdict_by_people",
-            "could_turn",
-            "sentence",
-            "corrected_sentence",
+            "joint_low", "joint_high", "smallest_visible", "rows_for_margin", "verdict", "verdict_by_people",
+            "could_turn", "sentence", "corrected_sentence",
         ),
         sparse=(
-            "corrected",
-            "by_people",
-            "reversals",
-            "caution",
-            "rows_for_margin",
-            "verdict_by_people",
+            "corrected", "by_people", "reversals", "caution", "stop", "rows_for_margin", "verdict_by_people",
             "corrected_sentence",
         ),
         hidden=("first", "bounds", "family", "joint"),
         inline=("comparison",),
         names={"held": "level", "adjusted": "p_adjusted"},
-    )
+    )  # fmt: skip
 
     @property
     def known(self) -> bool:
@@ -160,7 +151,12 @@ class Finding(JsonObject):
         None without a margin, where it is shown already, and where the rows do not say how differences vary.
         """
         comparison, test = self.comparison, self.comparison.margin
-        if test is None or test.verdict != "unclear" or (differences := differences_of(comparison)) is None:
+        if (
+            self.stop is not None
+            or test is None
+            or test.verdict != "unclear"
+            or (differences := differences_of(comparison)) is None
+        ):
             return None
         level = test.no_worse.level or test.level
         return differences.rows_within(test.margin, power=comparison.power, level=level)
@@ -206,20 +202,31 @@ class Finding(JsonObject):
             elif self.family > 1 and comparison.holds_zero is False:
                 joint = f"for all together it is {self._interval(*self.joint)}"
                 yield f"the interval, which leaves out 0, is not corrected for the {self.family} tests: {joint}"
-            visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
-            too_few = "too few rows to detect any difference"
-            yield f"the smallest this data could show is {visible}" if visible else too_few
+            yield from self._describe_visible()
         if self.verdict == "unclear":
             yield from within
         if (needed := self.rows_for_margin) is not None:
             chance = f"with a chance of {100 * comparison.power:g} % if the two do not differ"
             yield f"{needed:,} rows would show it {chance}"
+        yield from self._describe_stop()
         if self.could_turn:
             missing = comparison.n - comparison.scored
             rows = f"{missing} row{'s' * (missing > 1)}"
             yield f"the {rows} without a score in {self.first} or {self.system} could turn this"
         if self.caution:
             yield f"but {self.caution}"
+
+    def _describe_visible(self) -> Iterator[str]:
+        """What these rows could show, whose number was fixed beforehand."""
+        if self.stop is None:
+            visible = None if self.smallest_visible is None else self._size(self.smallest_visible)
+            too_few = "too few rows to detect any difference"
+            yield f"the smallest this data could show is {visible}" if visible else too_few
+
+    def _describe_stop(self) -> Iterator[str]:
+        """How far a judge was asked, and what interval and p then are about."""
+        if self.stop is not None:
+            yield f"{self.stop}; interval and p are about these {self.stop.rows:,} rows, and hold whenever one looks"
 
     @property
     def corrected_sentence(self) -> str | None:

@@ -29,6 +29,7 @@ from karat.runs.match.shared_metrics import (
 )
 from karat.runs.match.systems import Metrics, Named, System, list_specs, open_systems, question_column
 from karat.runs.store.run import Run
+from karat.stats.sequential.stop import Stop
 
 _ALLOW = "compare them anyway with allow_different (--allow-different)"
 
@@ -138,16 +139,22 @@ def match(
 
 def _note_stops(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterator[str]:
     """How far judges were asked, where a rule said when to stop, and what that means for what is computed here."""
-    notes = [
-        f"{run.name}: {metric.by_run[at].spec} {run.stops[metric.by_run[at].spec]}"
-        for metric in shared
-        for at, run in enumerate(runs)
-        if metric.by_run[at].spec in run.stops
-    ]
-    yield from notes
-    if notes and len(runs) > 1:
+    stops = [[run.stops.get(scored.spec) for run, scored in zip(runs, metric.by_run, strict=True)] for metric in shared]
+    for metric, each in zip(shared, stops, strict=True):
+        if _asked_together(each):
+            yield f"{metric.spec}, asked about {' and '.join(run.name for run in runs)} together: {each[0]}"
+            continue
+        for run, scored, stop in zip(runs, metric.by_run, each, strict=True):
+            if stop is not None:
+                yield f"{run.name}: {scored.spec} {stop}"
+    if any(any(each) and not _asked_together(each) for each in stops) and len(runs) > 1:
         yield "rows that were not asked in one system are left out of all"
         yield "p and intervals are for a number of rows that is fixed beforehand; here it was chosen by looking"
+
+
+def _asked_together(stops: Sequence[Stop | None]) -> bool:
+    """Whether all runs were asked together, row by row, until a rule about their difference ended it."""
+    return len(stops) > 1 and len(set(stops)) == 1 and stops[0] is not None and stops[0].paired
 
 
 def _find_choices(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> list[Mapping[str, float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,7 @@ from karat.stats.inference import Inference
 from karat.stats.sequential.until import Until
 
 if TYPE_CHECKING:
+    from karat.core.metric.rows import Rows
     from karat.runs.scoring.correction import Correction
 
 
@@ -69,7 +70,7 @@ class Plan:
     filtered. `joined` is the join of data and gold, where there is one. `kinds` and `mapping` are the kind and the
     column of each role, `clusters` the columns that may hold clusters. `errors` is
     the column, if any, that says why a row has no prediction, `correction` what people's labels correct, `until` when
-    judges stop asking.
+    judges stop asking. `answered`: of judges that were asked before, by spec, their rows and how far they were asked.
     """
 
     selection: Selection
@@ -86,6 +87,7 @@ class Plan:
     errors: str | None = None
     correction: Correction | None = None
     until: Until | None = None
+    answered: Mapping[str, tuple[Rows, Any]] | None = None
 
     def role_columns(self, batch: pa.RecordBatch, numbers: Array | None = None) -> dict[str, pa.Array]:
         """The columns of a batch that the metrics get, by role; `numbers` are its row numbers, from 0."""

@@ -9,7 +9,7 @@ from karat.core.metric.definition import Direction
 from karat.data.json.objects import JsonObject, Printed
 from karat.stats.paired.margin import MarginTest, MarginVerdict
 
-Test: TypeAlias = Literal["mcnemar", "student", "exceedance", "wald"]
+Test: TypeAlias = Literal["mcnemar", "student", "exceedance", "wald", "sequence"]
 ComparisonVerdict: TypeAlias = Literal["better", "worse", MarginVerdict]
 
 

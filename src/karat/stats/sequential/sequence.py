@@ -66,6 +66,15 @@ class ConfidenceSequence:
         self._prepare()
 
     @property
+    def decision(self) -> str:
+        """What it decides: nothing, where it is about one mean."""
+        return ""
+
+    def rows_to_decide(self) -> int:
+        """About how many further rows a decision takes: all that are left, where there is none to come to."""
+        return self.rows - self.asked
+
+    @property
     def asked(self) -> int:
         """The rows of the units that were added."""
         return int(self.population.rows_left[0] - self._rows_left)

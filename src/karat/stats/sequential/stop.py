@@ -14,7 +14,9 @@ from karat.stats.sequential.until import describe_stop
 class Stop(JsonObject):
     """The end of an asking after `asked` of `rows`, drawn at random by the `seed`.
 
-    `width`, `cost`: of the rule. `met`: the part of it that was met, in words, empty where all rows were asked.
+    `width`, `cost`, `decided`: of the rule. `met`: the part of it that was met, in words, empty where all rows were
+    asked. `paired`: two systems were asked together, row by row, until the rule about their difference ended it, which
+    was held against the `margin`, if there is one.
 
     >>> print(Stop(412, 3_000, 0, "width 0.04", width=0.04))
     stopped at 412 of 3,000 rows, by its rule (width 0.04)
@@ -26,13 +28,16 @@ class Stop(JsonObject):
     met: str
     width: float | None = None
     cost: float | None = None
+    decided: bool = False
+    paired: bool = False
+    margin: float | None = None
 
-    printed: ClassVar = Printed(also=("sentence",))
+    printed: ClassVar = Printed(also=("sentence",), sparse=("decided", "paired", "margin"))
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Stop:
         """From the values in JSON."""
-        return cls(**{each.name: content[each.name] for each in fields(cls)})
+        return cls(**{each.name: content[each.name] for each in fields(cls) if each.name in content})
 
     @property
     def sentence(self) -> str:

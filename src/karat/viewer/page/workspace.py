@@ -17,8 +17,8 @@ from karat.core.errors import KaratError
 from karat.core.metric.spec import parse
 from karat.runs.compare.compare import compare
 from karat.runs.compare.comparison import Compared
-from karat.runs.compare.rank import rank
-from karat.runs.compare.ranked import Ranked
+from karat.runs.compare.ranking.rank import rank
+from karat.runs.compare.ranking.ranked import Ranked
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.rows_to_label import RowsToLabel
 from karat.runs.labels.session import Session

@@ -12,7 +12,7 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.runs.compare.comparison import Compared
-from karat.runs.compare.ranked import Ranked
+from karat.runs.compare.ranking.ranked import Ranked
 from karat.runs.match.match import Matched
 from karat.runs.match.shared_metrics import SharedMetric
 from karat.runs.match.systems import OpenRows

@@ -9,8 +9,9 @@ from typing import Any
 
 from karat.core.atomic import write_text
 from karat.core.errors import SpecError
-from karat.runs.compare.compare import Margin, compare_matched, spell_margins
-from karat.runs.compare.rank import rank_matched
+from karat.runs.compare.compare import compare_matched
+from karat.runs.compare.margins import Margin, spell_margins
+from karat.runs.compare.ranking.rank import rank_matched
 from karat.runs.labels.labels import Labels
 from karat.runs.match.match import How, match
 from karat.runs.match.shared_metrics import share_metrics

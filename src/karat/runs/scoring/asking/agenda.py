@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
-from karat.core.metric.rows import LEFT_OUT, NOT_ASKED
+from karat.core.metric.rows import LEFT_OUT, NOT_ASKED, Rows
 from karat.core.progress import report_narrowing
 from karat.judges.votes import Vote
 from karat.models.governor.governor import Governor
@@ -28,7 +28,7 @@ class AskingOrder:
     `starts`, shape (units + 1,): where each unit begins in them. The seed decides, and nothing else.
 
     >>> AskingOrder.draw(np.array([7, 7, 9, 8], np.uint64), seed=1).rows.tolist()
-    [2, 0, 1, 3]
+    [0, 1, 3, 2]
     """
 
     rows: Array
@@ -48,6 +48,19 @@ class AskingOrder:
         """The rows of each unit, shape (units,)."""
         return np.diff(self.starts)
 
+    @property
+    def paired(self) -> AskingOrder:
+        """The same order of rows that each have two answers: those of row i are 2·i and 2·i + 1."""
+        return AskingOrder((2 * self.rows[:, None] + np.arange(2)).ravel(), 2 * self.starts, self.seed)
+
+    def add_units(self, sequence: ConfidenceSequence, scores: Array, rows: int) -> None:
+        """Add to a sequence the units of the first `rows` in this order; `scores`, shape (n,), NaN for none."""
+        starts = self.starts[: np.searchsorted(self.starts, rows)]
+        known = scores[self.rows[:rows]]
+        if len(starts):
+            counts = np.add.reduceat(np.isfinite(known).astype(float), starts)
+            sequence.add(np.add.reduceat(np.nan_to_num(known), starts), counts)
+
     def add_up(self, values: Array) -> Array:
         """The sums over the units, shape (units, k), of values of the rows of the table: shape (n, k)."""
         return np.add.reduceat(values[self.rows], self.starts[:-1], axis=0)
@@ -63,7 +76,9 @@ class RowAgenda:
     the answers that come after the rule was met do not count, but stay in the cache of replies. Where an answer is
     late, at most `AHEAD` times as many rows as calls are made at a time are asked ahead of it.
 
-    `spent()` is the money so far, in USD; `name` is the judge's, for the line of progress.
+    `spent()` is the money so far, in USD; `name` is the judge's, for the line of progress. `paired`: two rows of the
+    order that follow each other are the answers of two systems to one row of a table, and what counts is the second's
+    score minus the first's.
     """
 
     until: Until
@@ -73,6 +88,7 @@ class RowAgenda:
     governor: Governor
     spent: Callable[[], float]
     name: str = ""
+    paired: bool = False
     ended: bool = False
     met: str = ""
     capped: str = ""
@@ -122,7 +138,7 @@ class RowAgenda:
         self._hear(int(self._places[number]), np.nan if vote.score is None else vote.score)
         if self.until.cost is not None and not self.ended and self.spent() >= self.until.cost:
             self.met, self.ended = self.until.met(np.inf, self.spent()), True
-        report_narrowing(self.progress, self.rows_counted + self.more)
+        report_narrowing(self.progress, (self.sequence.asked + self.more) * self._answers)
 
     def why_left_out(self, number: int) -> str:
         """Why the vote on a row does not count; empty where it does."""
@@ -145,24 +161,26 @@ class RowAgenda:
     @property
     def more(self) -> int:
         """About how many further rows the rule takes."""
-        rows = len(self.order.rows) - self.rows_counted
+        rows = self.sequence.rows - self.sequence.asked
+        if self.until.decided:
+            rows = min(rows, self.sequence.rows_to_decide())
         if self.until.width is not None:
             rows = min(rows, self.sequence.rows_to(self.until.width))
         spent = self.spent()
         if self.until.cost is not None and spent > self._start:
-            rows = min(rows, int((self.until.cost - spent) * self._finished / (spent - self._start)))
+            rows = min(rows, int((self.until.cost - spent) * self._finished / (spent - self._start) / self._answers))
         return max(0, rows)
 
     @property
     def progress(self) -> str:
         """How narrow the interval is, in words."""
-        value, rows = self.sequence.value, len(self.order.rows)
+        value, asked, rows = self.sequence.value, self.sequence.asked, self.sequence.rows
         shown = "no score" if np.isnan(value) else f"{value:.4f} ± {self.sequence.width / 2:.4f}"
-        return f"{self.name} {shown}, {self.rows_counted:,} of {rows:,} rows, about {self.more:,} more"
+        return f"{self.name} {shown}, {asked:,} of {rows:,} rows, about {self.more:,} more"
 
     @property
     def rows_counted(self) -> int:
-        """The rows that are in the interval."""
+        """The rows of the order that are in the interval."""
         return int(self.order.starts[self._counted])
 
     @property
@@ -170,12 +188,32 @@ class RowAgenda:
         """The numbers of the rows of the table that are not in the interval."""
         return self.order.rows[self.rows_counted :]
 
+    def leave_out(self, rows: Rows) -> Rows:
+        """The rows; those that are not in the interval have no score, and this as their reason."""
+        left_out = self.left_out
+        if not len(left_out):
+            return rows
+        statistics, reasons = rows.statistics.copy(), rows.reasons
+        reasons = np.full(len(statistics), None, dtype=object) if reasons is None else reasons.copy()
+        statistics[left_out], reasons[left_out] = np.nan, self.reason
+        return replace(rows, statistics=statistics, reasons=reasons)
+
     @property
     def stop(self) -> Stop:
         """How it ended."""
-        rows = len(self.order.rows)
-        met = self.met if self.rows_counted < rows else ""
-        return Stop(self.rows_counted, rows, self.order.seed, met, self.until.width, self.until.cost)
+        asked, rows = self.sequence.asked, self.sequence.rows
+        rule = self.until.width, self.until.cost, self.until.decided
+        return Stop(asked, rows, self.order.seed, self.met if asked < rows else "", *rule, paired=self.paired)
+
+    @property
+    def scores(self) -> Array:
+        """The scores in the order, shape (rows,): NaN where there is none."""
+        return self._scores
+
+    @property
+    def _answers(self) -> int:
+        """The answers to a row, about each of which a judge is asked."""
+        return 2 if self.paired else 1
 
     def _skip_unreached(self) -> bool:
         """Pass the rows that do not reach the judge, and whether one that does comes next."""
@@ -200,9 +238,10 @@ class RowAgenda:
             if not self._heard[part].all():
                 return
             scores = self._scores[part]
+            scores = scores[1::2] - scores[::2] if self.paired else scores
             self.sequence.add(np.nansum(scores, keepdims=True), np.isfinite(scores).sum(keepdims=True))
             self._counted += 1
-            if met := self.until.met(self.sequence.width):
+            if met := self.until.met(self.sequence.width, decision=self.sequence.decision):
                 self.met, self.ended, self._known = met, True, True
             self._wake()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -42,11 +42,10 @@ class Asked:
     stop: Stop
 
     @classmethod
-    def by(cls, agenda: RowAgenda) -> Asked:
-        """What an agenda has found."""
-        sequence = agenda.sequence
+    def of(cls, sequence: ConfidenceSequence, stop: Stop) -> Asked:
+        """What a sequence has come to."""
         value = None if np.isnan(sequence.value) else sequence.value
-        return cls(value, sequence.low, sequence.high, agenda.stop)
+        return cls(value, sequence.low, sequence.high, stop)
 
     def apply_to(self, value: Value) -> Value:
         """The value of the rows that were asked, with the estimate for all rows and its interval."""
@@ -62,6 +61,8 @@ def check_until(plan: Plan) -> None:
     if plan.until is None:
         return
     judges = [metric for metric in plan.metrics if metric.judge is not None]
+    if plan.until.decided and plan.answered is None:
+        raise SpecError("until=Until(decided=True) (--until decided) is about two systems: compare them")
     if not judges:
         raise SpecError("until (--until-width, --until-cost) is about judges, but no metric is one: judge:NAME")
     for metric in judges:
@@ -83,14 +84,20 @@ def ask_judges(
 ) -> tuple[list[Rows], dict[str, Asked]]:
     """The statistics of all rows of a table, and how far each judge was asked, by spec.
 
-    Metrics other than judges are scored first; up to three of them, known of every row, narrow the intervals.
+    Metrics other than judges are scored first; up to three of them, known of every row, narrow the intervals. Answers
+    that the plan has, since both systems of a comparison were asked together, are taken as they are.
     """
+    if plan.answered is not None:
+        kept = [plan.answered.get(metric.spec) for metric in plan.metrics]
+        known = [each[0] if each else one for each, one in zip(kept, computed, strict=True)]
+        asked_before = {spec: asked for spec, (_, asked) in plan.answered.items()}
+        return complete_rows(plan.metrics, columns, known, plan.labels), asked_before
     if not len(rows):
         return complete_rows(plan.metrics, columns, computed, plan.labels), {}
-    scored = _score_others(plan, columns, computed)
+    scored = score_others(plan, columns, computed)
     judges = [at for at, each in enumerate(scored) if each is None]
     order = AskingOrder.draw(_unit_keys(plan, rows, numbers), plan.inference.seed)
-    free, spent = _find_free(plan.metrics, scored), _count_money([_governor(plan.metrics[at]) for at in judges])
+    free, spent = _find_free(plan.metrics, scored), count_money([find_governor(plan.metrics[at]) for at in judges])
     asking, asked = _Asking(plan, order, free, spent), dict[str, Asked]()
     for number, at in enumerate(judges, 1):
         metric = plan.metrics[at]
@@ -101,8 +108,8 @@ def ask_judges(
             found = score_rows(metric, columns, plan.labels)
         agenda.close()
         if not agenda.capped:
-            found = _leave_out(found, agenda)
-            asked[metric.spec] = Asked.by(agenda)
+            found = agenda.leave_out(found)
+            asked[metric.spec] = Asked.of(agenda.sequence, agenda.stop)
         scored[at] = found
     return [each for each in scored if each is not None], asked
 
@@ -124,10 +131,10 @@ class _Asking:
         bounds = metric.definition.low or 0.0, metric.definition.high or 0.0
         free = None if self.free is None else self.order.add_up(self.free)
         sequence = ConfidenceSequence(Population(self.order.sizes, bounds, free), self.plan.inference, until.width)
-        return RowAgenda(until, self.order, sequence, reached, _governor(metric), self.spent, metric.name)
+        return RowAgenda(until, self.order, sequence, reached, find_governor(metric), self.spent, metric.name)
 
 
-def _score_others(plan: Plan, columns: Mapping[str, pa.Array], computed: Sequence[Rows | None]) -> list[Rows | None]:
+def score_others(plan: Plan, columns: Mapping[str, pa.Array], computed: Sequence[Rows | None]) -> list[Rows | None]:
     """The statistics of all metrics but judges, in their order."""
     others = [at for at, metric in enumerate(plan.metrics) if not metric.definition.judge]
     known = [computed[at] for at in others]
@@ -147,37 +154,30 @@ def _unit_keys(plan: Plan, rows: pa.RecordBatch, numbers: Array) -> Array:
 
 def _find_free(metrics: Sequence[Metric], scored: Sequence[Rows | None]) -> Array | None:
     """The scores of the metrics that are known of all rows and differ among them, shape (rows, metrics)."""
-    found = list[Array]()
-    for metric, rows in zip(metrics, scored, strict=True):
-        if rows is None or metric.definition.finish is not None or rows.statistics.shape[1] != 1:
-            continue
-        scores = rows.statistics[:, 0]
-        if np.isfinite(scores).all() and np.ptp(scores) > 0:
-            found.append(scores)
+    means = (
+        rows.statistics[:, 0]
+        for metric, rows in zip(metrics, scored, strict=True)
+        if rows is not None and metric.definition.finish is None and rows.statistics.shape[1] == 1
+    )
+    return choose_free(means)
+
+
+def choose_free(columns: Iterable[Array]) -> Array | None:
+    """The columns, of shape (rows,), that narrow an interval: the first whose values are known and differ."""
+    found = [each for each in columns if len(each) and np.isfinite(each).all() and np.ptp(each) > 0]
     return np.column_stack(found[:MOST_FREE]) if found else None
 
 
-def _governor(metric: Metric) -> Governor:
+def find_governor(metric: Metric) -> Governor:
     """What a judge sends its requests through."""
     found: Governor = metric.governor or current_models().governor
     return found
 
 
-def _count_money(governors: Sequence[Governor]) -> Callable[[], float]:
+def count_money(governors: Sequence[Governor]) -> Callable[[], float]:
     """What the run has spent so far in USD, in any process."""
     permits = [each.local for each in dict.fromkeys(governors)]
     runs = {(each.store, run_within(each.run, current_context().run)) for each in permits if each.store}
     before = sum(store.spent(run)[1] for store, run in runs if store is not None and run is not None)
     at_start = sum(each.caps.spent for each in permits)
     return lambda: before - at_start + sum(each.caps.spent for each in permits)
-
-
-def _leave_out(rows: Rows, agenda: RowAgenda) -> Rows:
-    """The rows; those that are not in the interval have no score, and this as their reason."""
-    left_out = agenda.left_out
-    if not len(left_out):
-        return rows
-    statistics, reasons = rows.statistics.copy(), rows.reasons
-    reasons = np.full(len(statistics), None, dtype=object) if reasons is None else reasons.copy()
-    statistics[left_out], reasons[left_out] = np.nan, agenda.reason
-    return replace(rows, statistics=statistics, reasons=reasons)

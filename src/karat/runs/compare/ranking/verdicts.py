@@ -19,7 +19,7 @@ from karat.data.roles import singular
 from karat.data.source import Source
 from karat.data.storage.file_names import name_row
 from karat.runs.columns.groups import check_group_column, cluster_keys
-from karat.runs.compare.ranked import Evidence, Ranked, order_systems
+from karat.runs.compare.ranking.ranked import Evidence, Ranked, order_systems
 from karat.runs.labels.choices import parse_label_map
 from karat.runs.scoring.arguments import NONE
 from karat.stats.inference import Inference

@@ -9,7 +9,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.metric.metric import Metric
 from karat.runs.columns.lengths import find_caution, list_cautions
-from karat.runs.compare.ranked import Evidence, Ranked, order_systems
+from karat.runs.compare.ranking.ranked import Evidence, Ranked, order_systems
 from karat.runs.compare.run_values import RunValues
 from karat.runs.match.match import Matched, match
 from karat.runs.match.parts import count_statistics, find_asked, list_slices, read_parts
