@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from karat.core.columns.arrow import keep_nulls
 from karat.core.columns.column_cache import once
 from karat.core.errors import RowError
-from karat.text.normalise import MARKS, SQUEEZED, normalise_drop, normalizer, strip_marks
+from karat.text.answers.marks import MARKS, strip_marks
+from karat.text.normalise import SQUEEZED, normalise_drop, normalizer
 from karat.text.tokenise import tokenizer
 
 try:
@@ -28,7 +29,10 @@ try:
 except ImportError:  # no compiler at install time
     COMPILED = False
 
-INTERPRETED = {"drop", "gsm8k", "math", "mlqa:ar", "mlqa:zh", "intl"}
+INTERPRETED = {
+    *("drop", "gsm8k", "math", "mlqa:ar", "mlqa:zh", "cmrc", "korquad", "jsquad", "fquad"),
+    *("intl", "characters", "cmrc_words"),
+}
 """Normalisers and tokenisers that have no kernel."""
 
 Normalizer = Literal[
@@ -40,6 +44,10 @@ Normalizer = Literal[
     "drop",
     "gsm8k",
     "math",
+    "cmrc",
+    "korquad",
+    "jsquad",
+    "fquad",
     "mlqa",
     "mlqa:en",
     "mlqa:es",
@@ -49,7 +57,7 @@ Normalizer = Literal[
     "mlqa:ar",
     "mlqa:zh",
 ]
-Tokenizer = Literal["whitespace", "13a", "intl", "words", "chars", "rouge"]
+Tokenizer = Literal["whitespace", "13a", "intl", "words", "chars", "characters", "rouge", "cmrc_words"]
 
 __all__ = ["Normalizer", "Tokenizer", "normalise", "tokenise"]
 

@@ -13,9 +13,6 @@ from functools import lru_cache
 
 from karat.core.errors import SpecError, did_you_mean
 
-MARKS = "[⁰¹²³⁴-⁹™℠\\[【\u00ad\u200b\u200e\u200f\u2060\ufeff]"
-"""A pattern, for `re` and RE2, that matches every text which `strip_marks` changes."""
-
 ARTICLES = {
     "en": ("a", "an", "the"),
     "es": ("un", "una", "unos", "unas", "el", "la", "los", "las"),
@@ -26,14 +23,11 @@ ARTICLES = {
 
 _ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _TRIVIAQA_PUNCTUATION = str.maketrans(dict.fromkeys(f"{string.punctuation}\u2018\u2019\u00b4", " "))
+CMRC_MARKS = r"-:_*^/\~`+=，。：？！“”；’《》·、「」（）－～『』"  # the ellipsis is two characters in the script
+_CMRC_MARKS = str.maketrans("", "", CMRC_MARKS)
+_KORQUAD_MARKS = str.maketrans(dict.fromkeys("'\"《》<>〈〉()\u2018\u2019", " "))
+_FRENCH_ARTICLES = re.compile(r"\b(?:(?:le|la|les|du|des|au|aux|un|une)\b|l'\b)")
 _PLAIN_SIGNS = str.maketrans("\u2212\u2018\u2019\u201c\u201d", "-''\"\"")
-_WITHOUT_MEANING = re.compile("[™℠\u00ad\u200b\u200e\u200f\u2060\ufeff]")
-_NUMBERS = r"\^?\d{1,3}\^?(?:\s?[-–,;]\s?\^?\d{1,3}\^?)*"
-_NOTE = re.compile(
-    rf"(?<=[^\s\[(=:])(?:\[(?:{_NUMBERS}|(?:note|nb|ref) \d+|citation needed)\]|【[^】\n]{{1,40}}】)+", re.IGNORECASE
-)
-_RAISED = re.compile(r"([^\W⁰¹²³⁴-⁹]*)[⁰¹²³⁴-⁹]++(?:[,;][⁰¹²³⁴-⁹]++)*(?![⁺⁻ⁿ⁄/])")
-_POWER = re.compile(r"10|[^\W\d_]|[cdkm]m|mc|ft|mi|yd")
 _HAN_OR_OTHERS = re.compile("[\u4e00-\u9fa5]|[^\u4e00-\u9fa5]+")
 
 
@@ -133,6 +127,51 @@ def normalise_triviaqa(text: str) -> str:
     return drop_words(text.lower().translate(_TRIVIAQA_PUNCTUATION), ARTICLES["en"])
 
 
+def normalise_cmrc(text: str) -> str:
+    """Lower case, no outer white space, none of 32 Chinese and ASCII marks; other white space stays (``cmrc``).
+
+    The rules are CMRC 2018's evaluation script's (arXiv:1810.07366). Points, commas and quotes of ASCII stay, and so
+    does the ellipsis, which the script lists as two characters and compares with one.
+
+    >>> normalise_cmrc(" 《史记》：A-1. ")
+    '史记a1.'
+    """
+    return text.lower().strip().translate(_CMRC_MARKS)
+
+
+def normalise_korquad(text: str) -> str:
+    """Quotes, brackets and title marks become spaces; lower case, no other ASCII punctuation (``korquad``).
+
+    The rules are KorQuAD 1.0's evaluation script's (arXiv:1909.07005); particles of Korean stay.
+
+    >>> normalise_korquad("《토지》(1969)의 A.B")
+    '토지 1969 의 ab'
+    """
+    return " ".join(text.translate(_KORQUAD_MARKS).lower().translate(_ASCII_PUNCTUATION).split())
+
+
+def normalise_jsquad(text: str) -> str:
+    """Lower case, no "。" at the very end, single spaces; all else stays (``jsquad``).
+
+    The rules are JGLUE's for JSQuAD (Kurihara et al. 2022).
+
+    >>> normalise_jsquad("「東京　Tower」。。")
+    '「東京 tower」'
+    """
+    return " ".join(text.lower().rstrip("。").split())
+
+
+def normalise_fquad(text: str) -> str:
+    """Lower case, no French articles, l' among them, no ASCII punctuation, single spaces, in that order (``fquad``).
+
+    The articles are those of the paper (arXiv:2002.06071); with a typographic apostrophe "l’" stays.
+
+    >>> normalise_fquad("L'été, aux Halles")
+    'été halles'
+    """
+    return " ".join(_FRENCH_ARTICLES.sub(" ", text.lower()).translate(_ASCII_PUNCTUATION).split())
+
+
 def normalise_math(text: str) -> str:
     """The answer as `karat.text.formula` spells formulas."""
     from karat.text.formula import spell_as_math  # noqa: PLC0415  (its patterns take long to compile)
@@ -222,25 +261,6 @@ def is_currency(char: str) -> bool:
     return char != "" and unicodedata.category(char) == "Sc"
 
 
-def strip_marks(text: str) -> str:
-    """The text without marks that are attached to its words and not part of them.
-
-    These are trade marks, invisible characters, and citations: numbers or notes in brackets without a space before
-    them, and raised numbers. A raised number is a power, and stays, after "10", one letter, or a unit such as "km",
-    and beside a sign; before a letter it stays too.
-
-    >>> strip_marks("Elena Anaya⁶,⁷ (1975[3])™ [4]"), strip_marks("10⁶ m², Ca²⁺, ⁶Li"), strip_marks("in 1975⁵【2†a】.")
-    ('Elena Anaya  (1975 ) [4]', '10⁶ m², Ca²⁺, ⁶Li', 'in 1975  .')
-    """
-    return _RAISED.sub(_strip_raised, _NOTE.sub(" ", _WITHOUT_MEANING.sub("", text)))
-
-
-def _strip_raised(found: re.Match[str]) -> str:
-    before, after = found[1], found.string[found.end() :][:1]
-    stays = _POWER.fullmatch(before) if before else after.isalpha()
-    return found[0] if stays else f"{before} "
-
-
 def is_punctuation(char: str) -> bool:
     """Whether a character is punctuation by Unicode or ASCII (which includes symbols such as "$" and "+")."""
     return char in string.punctuation or is_outer(char)
@@ -267,9 +287,13 @@ NORMALIZERS: dict[str, Callable[[str], str]] = {
     "triviaqa": normalise_triviaqa,
     "drop": normalise_drop,
     "gsm8k": normalise_gsm8k,
+    "cmrc": normalise_cmrc,
+    "korquad": normalise_korquad,
+    "jsquad": normalise_jsquad,
+    "fquad": normalise_fquad,
     "math": normalise_math,
     "mlqa": _mlqa("en"),
     **{f"mlqa:{language}": _mlqa(language) for language in ("en", "es", "hi", "vi", "de", "ar", "zh")},
 }
-SQUEEZED = NORMALIZERS.keys() - {"none", "plain", "gsm8k", "math"}
+SQUEEZED = NORMALIZERS.keys() - {"none", "plain", "gsm8k", "math", "cmrc"}
 """The normalisers whose text is already words joined by single spaces."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
 from karat.core.errors import SpecError, did_you_mean
+from karat.text.normalise import CMRC_MARKS
 
 _MTEVAL = (
     (re.compile(r"([{-~[-` -&(-+:-@/])"), r" \1 "),  # ASCII punctuation but ' , - .
@@ -30,11 +31,47 @@ INVISIBLE = {"Cc", "Cf", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}
 _WORD_BOUNDARY = r"(?V1w)\b"
 _BEFORE_NUMBER = r"(?<![\p{L}\p{N}])(?:[-+]\p{Sc}?\.?|\p{Sc}\.?|\.)(?=\p{Nd})"
 _AFTER_WORD = r"(?:(?<=\p{Nd})[%‰]|(?<=\p{L})(?:#|\+++))(?![\p{L}\p{N}])"
+_SPACE = "\\s"
+_HAN_OR_MARK = re.compile(f"([\u4e00-\u9fa5{re.escape(CMRC_MARKS)}])")
+_TREEBANK = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"[«\u201c\u2018„]|`+", r" \g<0> "),  # opening quotes
+        (r'^"', "``"),
+        (r"``", " `` "),
+        (r"""([ (\[{<])(?:"|'')""", r"\1 `` "),
+        (r"(?i)(?<!\w)'(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", "' "),
+        (r"""([^.])\.([\])}>"'»\u201d\u2019 ]*+)\s*$""", r"\1 . \2 "),  # the full stop at the end
+        (r"([:,])(\D)", r" \1 \2"),  # colon and comma not before a digit
+        (r"[:,]$", r" \g<0> "),
+        (r"\.{2,}|[;@#$%&]", r" \g<0> "),
+        (r"[\u2012-\u2015]", r" \g<0> "),
+        (r"""([^.])\.([\])}>"']*)\s*$""", r"\1 .\2 "),
+        (r"[?!]", r" \g<0> "),
+        (r"([^'])' ", r"\1 ' "),
+        (r"[*\][(){}<>]", r" \g<0> "),
+        (r"--", " -- "),
+        (r"^|$", " "),
+        (r"[»\u201d\u2019]|''", r" \g<0> "),  # closing quotes
+        (r'"', " '' "),
+        (r"\s+", " "),
+        (r"([^' ])('[sSmMdD]?) ", r"\1 \2 "),  # endings after an apostrophe
+        (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", r"\1 \2 "),
+        (r"(?i)\b(can)(not)\b", r" \1 \2 "),
+        (r"(?i)\b(d)('ye)\b", r" \1 \2 "),
+        (r"(?i)\b(gim|lem)(me)\b", r" \1 \2 "),
+        (r"(?i)\b(gon)(na)\b|\b(got)(ta)\b", r" \1\3 \2\4 "),
+        (r"(?i)\b(more)('n)\b", r" \1 \2 "),
+        (r"(?i)\b(wan)(na)(?=\s)", r" \1 \2 "),
+        (r"(?i) ('t)(is|was)\b", r" \1 \2 "),
+    )
+)
 _ROUGE = re.compile(r"[a-z0-9]+")
 
 
 def tokenizer(name: str) -> Callable[[str], list[str]]:
-    """The tokeniser of that name: ``whitespace``, ``13a``, ``intl``, ``words``, ``chars`` or ``rouge``.
+    """The tokeniser of that name: ``whitespace``, ``13a``, ``intl``, ``words``, ``chars``, ``characters``, ``rouge`` or
+    ``cmrc_words``.
 
     Raises SpecError if there is none.
 
@@ -128,6 +165,40 @@ def split_chars(text: str) -> list[str]:
     return [char for char in text if not char.isspace()]
 
 
+def split_characters(text: str) -> list[str]:
+    r"""Each code point; one that is white space is the token of two characters ``\s`` (``characters``).
+
+    >>> split_characters("né 京")
+    ['n', 'é', '\\s', '京']
+    """
+    return [_SPACE if char.isspace() else char for char in text]
+
+
+def split_cmrc(text: str) -> list[str]:
+    """Han characters one by one, and between them the words of the Penn Treebank (``cmrc_words``).
+
+    It is the segmentation of CMRC 2018's evaluation script: U+4E00 to U+9FA5 and the script's marks are tokens, and
+    other text is split by the rules of NLTK's `word_tokenize` (up to 3.9: later versions take combining marks for
+    letters). NLTK first looks for sentences, by a trained model, so it may part a full stop inside the text from its
+    word; here only the one at the end is.
+
+    >>> split_cmrc("在2008年,Beijing's 3.5%。")
+    ['在', '2008', '年', ',', 'Beijing', "'s", '3.5', '%', '。']
+    """
+    return [
+        token
+        for place, piece in enumerate(_HAN_OR_MARK.split(text))
+        for token in ([piece] if place % 2 else _split_treebank(piece))
+    ]
+
+
+@lru_cache(1 << 14)
+def _split_treebank(text: str) -> list[str]:
+    for pattern, replacement in _TREEBANK if text.strip() else ():
+        text = pattern.sub(replacement, text)
+    return text.split()
+
+
 def split_rouge(text: str) -> list[str]:
     """The tokens of ROUGE (``rouge``): lower-cased runs of ASCII letters and digits, as in rouge_score.
 
@@ -145,5 +216,7 @@ TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
     "intl": split_intl,
     "words": split_words,
     "chars": split_chars,
+    "characters": split_characters,
     "rouge": split_rouge,
+    "cmrc_words": split_cmrc,
 }

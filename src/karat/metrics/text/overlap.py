@@ -11,7 +11,7 @@ from karat.core.columns.kinds import Array, Score, Text
 from karat.core.metric.decorator import metric
 from karat.core.metric.definition import EITHER
 from karat.core.metric.rows import divide
-from karat.metrics.text.string_comparison import equal, overlap
+from karat.metrics.text.string_comparison import equal, longest_run, overlap
 from karat.text.columns import Normalizer, Tokenizer, distinct_words, normalise, tokenise
 
 SQUAD_2 = (
@@ -110,6 +110,26 @@ def jaccard(
     )
     common, in_predicted, in_expected = overlap(predicted, expected)
     return divide(common, in_predicted + in_expected - common, otherwise=1.0)
+
+
+@metric(
+    source="Cui et al. 2019, CMRC 2018, arXiv:1810.07366: the F1 of its cmrc2018_evaluate.py, on v5's rules",
+    lowered_by=EITHER,
+)
+def longest_match_f1(
+    prediction: Text, reference: Text, *, normalize: Normalizer = "cmrc", tokenize: Tokenizer = "cmrc_words"
+) -> Score:
+    """F1 of the longest run of tokens that prediction and reference both have: other tokens in common do not count.
+
+    Precision is the run's share of the prediction's tokens, recall of the reference's. Where a side has no token the
+    score is 0, even if both have none.
+
+    >>> longest_match_f1(["北京的故宫"], [["在北京", "故宫博物院"]]).to_pylist()
+    [0.5]
+    """
+    predicted, expected = (tokenise(normalise(column, normalize), tokenize) for column in (prediction, reference))
+    common, in_predicted, in_expected = longest_run(predicted, expected)
+    return divide(2 * common, in_predicted + in_expected)
 
 
 def _counts(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -57,6 +58,59 @@ def overlap(a: pa.Array, b: pa.Array) -> tuple[TokenCounts, TokenCounts, TokenCo
         for row, (x, y) in enumerate(texts_of(a, b)):
             common[row], in_a[row], in_b[row] = count_overlap(x, y)
     return common, in_a, in_b
+
+
+def longest_run(a: pa.Array, b: pa.Array) -> tuple[TokenCounts, TokenCounts, TokenCounts]:
+    """How many tokens the longest run in both texts of a row has, and how many each text. Three arrays of shape (n,).
+
+    >>> longest_run(pa.array(["a b c d"]), pa.array(["b c a d d"]))
+    (array([2]), array([4]), array([5]))
+    """
+    common, in_a, in_b = np.empty((3, len(a)), np.int64)
+    for row, texts in enumerate(texts_of(a, b)):
+        x, y = ([token for token in text.split(" ") if token] for text in texts)
+        common[row], in_a[row], in_b[row] = count_run(x, y), len(x), len(y)
+    return common, in_a, in_b
+
+
+def count_run(a: Sequence[str], b: Sequence[str]) -> int:
+    """The number of tokens of the longest run that both sequences have, in time linear in their tokens.
+
+    The states of a suffix automaton of `b` (Blumer et al. 1985) are walked with `a`.
+
+    >>> count_run("abcabd", "xabdab")
+    3
+    """
+    steps: list[dict[str, int]] = [{}]
+    links, lengths, last = [-1], [0], 0
+    for token in b:
+        steps.append({})
+        links.append(0)
+        lengths.append(lengths[last] + 1)
+        state, last = last, len(steps) - 1
+        while state >= 0 and token not in steps[state]:
+            steps[state][token] = last
+            state = links[state]
+        if state >= 0:
+            old = steps[state][token]
+            links[last] = old
+            if lengths[old] > lengths[state] + 1:  # old also ends longer runs: those that do not are a state apart
+                steps.append(dict(steps[old]))
+                links.append(links[old])
+                lengths.append(lengths[state] + 1)
+                links[old] = links[last] = len(steps) - 1
+                while state >= 0 and steps[state].get(token) == old:
+                    steps[state][token] = len(steps) - 1
+                    state = links[state]
+    state = run = longest = 0
+    for token in a:
+        while state and token not in steps[state]:
+            state = links[state]
+            run = lengths[state]
+        if token in steps[state]:
+            state, run = steps[state][token], run + 1
+            longest = max(longest, run)
+    return longest
 
 
 def contains(a: pa.Array, b: pa.Array) -> Similarities:
