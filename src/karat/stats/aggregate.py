@@ -70,6 +70,10 @@ class Accumulator(ABC):
         """The value if `unscored` further rows had this score, the worst or the best: here rows have no share in it."""
         return score
 
+    def filled(self, scale: Scale, score: float, unscored: int) -> Self | None:  # noqa: ARG002  (see `Units`)
+        """The rows with `unscored` further ones of this score; None where they have no share in the value."""
+        return None
+
     def view(self, *, clustered: bool) -> Self:
         """The same rows, taken for independent ones or for rows of clusters that are not known."""
         rows = copy(self)

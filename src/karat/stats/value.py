@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from karat.core.metric.definition import Finish
 from karat.core.metric.in_order import Kept, kept_by
 from karat.data.json.objects import JsonObject, Printed
-from karat.stats.aggregate import Accumulator, Scale
+from karat.stats.aggregate import Accumulator, Bounds, Scale
 from karat.stats.inference import Inference
+from karat.stats.intervals.imbens_manski import interval_of_bounds
 from karat.stats.ordered.curve_rows import CurveRows
 from karat.stats.ordered.percentile_values import ScoreCounts
 from karat.stats.sums.units import Units
@@ -25,7 +26,9 @@ class Value(JsonObject):
     `low` and `high` are the ends of the interval. Of `n` rows, `scored` have a score and `unscored` have none; `worst`
     and `best` are the value if every unscored row had the worst or the best possible score. None: no row was scored,
     the finish is undefined, or there is no interval or no bound. `not_asked` further rows, which `n` does not count,
-    were left out at random, since a rule ended the asking: the value is about them too.
+    were left out at random, since a rule ended the asking: the value is about them too. `all_low` and `all_high`, for a
+    mean within bounds of independent rows of which some are unscored, are the ends of the interval of the value that
+    all rows would have (`karat.stats.intervals.imbens_manski`), whatever their scores are.
     """
 
     value: float | None
@@ -37,8 +40,10 @@ class Value(JsonObject):
     worst: float | None
     best: float | None
     not_asked: int = 0
+    all_low: float | None = None
+    all_high: float | None = None
 
-    printed: ClassVar = Printed(sparse=("not_asked",))
+    printed: ClassVar = Printed(sparse=("not_asked", "all_low", "all_high"))
 
     @property
     def failed(self) -> int:
@@ -114,9 +119,26 @@ def summarise(
     value, low, high = units.estimate(scale, inference, unit_weight) if scored else (None, None, None)
     filled = (units.fill(scale, each, unscored) if each is not None else None for each in scale.bounds)
     worst, best = filled if unscored else (value, value)
+    around = _bound(units, scale, unscored, inference) if unscored and scored else (None, None)
     if scale.direction == "minimize":
         worst, best = best, worst
-    return Value(value, low, high, scored + unscored, scored, unscored, worst, best, not_asked)
+    return Value(value, low, high, scored + unscored, scored, unscored, worst, best, not_asked, *around)
+
+
+def _bound(units: Accumulator, scale: Scale, unscored: int, inference: Inference) -> Bounds:
+    """The interval of the mean that all rows would have; None where that is not known."""
+    low, high = scale.bounds
+    if low is None or high is None:
+        return None, None
+    lowest, highest = (units.filled(scale, end, unscored) for end in (low, high))
+    if lowest is None or highest is None:
+        return None, None
+    bounds = units.fill(scale, low, unscored), units.fill(scale, high, unscored)
+
+    def ends(rows: Accumulator) -> Callable[[float], Bounds]:
+        return lambda confidence: rows.estimate(scale, Inference(confidence, inference.seed))[1:]
+
+    return interval_of_bounds(bounds, (ends(lowest), ends(highest)), inference.confidence)
 
 
 def make_units(finish: Finish | None, width: int, *, clustered: bool = False, seed: int = 0) -> Accumulator:

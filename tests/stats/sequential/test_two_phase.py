@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from karat.core.errors import RowError
 from karat.stats.sequential.two_phase import TwoPhase, redraw
 
 
@@ -28,6 +29,11 @@ def test_redraw_takes_each_known_unit() -> None:
         draws = redraw(known, 10, seed=3)
         assert set(draws.tolist()) == set(range(known))
         assert (np.maximum.accumulate(draws)[1:] >= draws[1:]).all()
+
+
+def test_a_score_of_all_units_is_not_drawn() -> None:
+    with pytest.raises(RowError, match="known of all units is a free metric"):
+        redraw(9, 9, seed=0)
 
 
 def test_the_ratio_is_the_cheapest() -> None:

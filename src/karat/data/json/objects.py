@@ -17,9 +17,9 @@ _TYPES: Mapping[Any, str] = {str: "string", int: "integer", float: "number", boo
 class Printed:
     """How a dataclass is written as a JSON object.
 
-    `first`: what comes first. `also`: the properties that follow all of them. `hidden`: the fields that are
-    not written. `sparse`: what is only written where it holds something. `inline`: the fields in whose place their own
-    members stand. `names`: the names of members that are called otherwise than in Python.
+    `first`: what comes first. `also`: the properties that follow all of them. `hidden`: the fields that are not
+    written. `sparse`: what is only written where it holds something, such as any float. `inline`: the fields in whose
+    place their own members stand. `names`: the names of members that are called otherwise than in Python.
     """
 
     first: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def _write_members(value: Any) -> Iterator[tuple[str, Any]]:
         content = to_json(getattr(value, name))
         if name in printed.inline:
             yield from content.items()
-        elif content or name not in printed.sparse:
+        elif content or isinstance(content, float) or name not in printed.sparse:
             yield printed.names.get(name, name), content
 
 

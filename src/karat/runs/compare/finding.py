@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from karat.data.json.objects import JsonObject, Printed
+from karat.runs.columns.missing import MANY
 from karat.runs.table.table import p_in_words, spell_value
 from karat.stats.aggregate import Bounds, points
 from karat.stats.corrected.value import Corrected
@@ -213,6 +214,9 @@ class Finding(JsonObject):
             missing = comparison.n - comparison.scored
             rows = f"{missing} row{'s' * (missing > 1)}"
             yield f"the {rows} without a score in {self.first} or {self.system} could turn this"
+        if comparison.n - comparison.scored > MANY * comparison.n and comparison.all_low is not None:
+            around = self._interval(comparison.all_low, comparison.all_high)
+            yield f"whatever the scores of the rows without one, the difference of all is {around}"
         if self.caution:
             yield f"but {self.caution}"
 

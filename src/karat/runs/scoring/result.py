@@ -15,6 +15,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.data.json.values import read_batch, value_schema
 from karat.runs.columns.lengths import Lengths, find_cautions, list_cautions
+from karat.runs.columns.missing import caution_missing, join_cautions
 from karat.runs.store.values import StoredClusters, StoredGroup, StoredJoin, StoredLabels, StoredMetric, StoredValues
 from karat.runs.table.figure import draw
 from karat.runs.table.table import Table
@@ -104,14 +105,15 @@ class Result:
 
     @property
     def cautions(self) -> Mapping[str, str]:
-        """By spec, why a value is low however right the answers are, and what to use instead.
+        """By spec, why a value is low however right the answers are, what to use instead, and where many are unscored.
 
         >>> import karat
         >>> answers = {"prediction": ["The capital of France is Paris."], "reference": ["Paris"]}
         >>> list(karat.score(answers, ["em", "contains"]).cautions)
         ['em']
         """
-        return find_cautions(self.metrics or self.values, self.lengths)
+        lengths = find_cautions(self.metrics or self.values, self.lengths)
+        return join_cautions(lengths, caution_missing(self.values, self.confidence))
 
     @property
     def table(self) -> pa.Table:

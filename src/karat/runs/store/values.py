@@ -21,7 +21,7 @@ class StoredGroup(Value):
 
     corrected: Corrected | None = None
 
-    printed: ClassVar = Printed(sparse=("not_asked", "corrected"))
+    printed: ClassVar = Printed(sparse=("not_asked", "all_low", "all_high", "corrected"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,8 @@ class StoredMetric(StoredGroup):
     stop: Stop | None = None
 
     printed: ClassVar = Printed(
-        ("spec", "signature"), sparse=("not_asked", "corrected", "counts", "groups", "caution", "stop")
+        ("spec", "signature"),
+        sparse=("not_asked", "all_low", "all_high", "corrected", "counts", "groups", "caution", "stop"),
     )
 
 

@@ -15,6 +15,7 @@ from karat.core.errors import DataError, RowError, SpecError
 from karat.core.metric.definition import Finish
 from karat.stats.aggregate import Bounds, Scale
 from karat.stats.inference import Inference
+from karat.stats.intervals.imbens_manski import interval_of_bounds
 from karat.stats.intervals.wilson import ROUNDING
 from karat.stats.paired.comparison import Comparison, Test
 from karat.stats.paired.margin import MarginTest, check_margin, margin_test
@@ -133,6 +134,9 @@ class Pairing:
             p_least = p_most = None
             least, most = _widest(scale)
         deviation = None if error is None else error * math.sqrt(systems.scored)
+        around: Bounds = (None, None)
+        if self._filled and least is not None and most is not None:
+            around = interval_of_bounds((least, most), [each.interval for each in self._filled], 1 - self._level)
         return Comparison(
             a=a,
             b=b,
@@ -160,6 +164,8 @@ class Pairing:
             level=self._level,
             direction=scale.direction,
             margin=None if margin is None else self._within(margin),
+            all_low=around[0],
+            all_high=around[1],
         )
 
     def _within(self, margin: float) -> MarginTest:

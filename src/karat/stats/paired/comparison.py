@@ -27,7 +27,8 @@ class Comparison(JsonObject):
     B and the best in A, and the reverse. `deviation` is the standard deviation of the rows' differences (for other
     values, the standard error times the root of `scored`); `smallest_visible` is the smallest difference that this many
     rows detect with probability `power`. `margin` is the test within a margin, where one was set. None means "not
-    known".
+    known". `all_low` and `all_high` are, where rows are missing, the ends of the interval of the difference that all
+    rows would have, whatever their scores are (`karat.stats.intervals.imbens_manski`).
     """
 
     a: float | None
@@ -56,8 +57,10 @@ class Comparison(JsonObject):
     level: float
     direction: Direction
     margin: MarginTest | None = None
+    all_low: float | None = None
+    all_high: float | None = None
 
-    printed: ClassVar = Printed(sparse=("margin",))
+    printed: ClassVar = Printed(sparse=("margin", "all_low", "all_high"))
 
     def verdict(self, level: float | None = None, *, adjusted: float | None = None) -> ComparisonVerdict:
         """Whether B is better or worse than A at `level`, by default the comparison's own; else what the margin shows.

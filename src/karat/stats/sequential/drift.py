@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import erfc, sqrt
 
 import numpy as np
-from scipy.stats import norm, rankdata
 
 from karat.core.columns.kinds import Array
 
@@ -35,7 +34,9 @@ def find_drift(scores: Array) -> Drift | None:
     """
     if len(scores) < _LEAST or (scores == scores[0]).all():
         return None
-    correlation = np.corrcoef(rankdata(scores), np.arange(len(scores)))[0, 1]
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (counts.cumsum() - (counts - 1) / 2)[places]  # those of equal scores are the mean of theirs
+    correlation = np.corrcoef(ranks, np.arange(len(scores)))[0, 1]
     half = len(scores) // 2
-    p = 2 * norm.sf(abs(correlation) * sqrt(len(scores) - 1))
+    p = erfc(abs(correlation) * sqrt((len(scores) - 1) / 2))
     return Drift(float(scores[:half].mean()), float(scores[half:].mean()), float(p))

@@ -18,6 +18,8 @@ from karat.stats.intervals.interval import interval
 from karat.stats.sums.blocks import BLOCKS, blocks
 from karat.stats.sums.table import SumTable, read_array
 
+FURTHER = 1 << 62  # no table has a row of this number
+FILLED = 1 << 20  # rows at a time
 CHUNK = 8_192  # rows added at a time, so that their statistics stay in the processor's cache
 
 
@@ -143,6 +145,17 @@ class Units(Accumulator):
     def fill(self, scale: Scale, score: float, unscored: int) -> float:
         """The mean if `unscored` further rows had this score; with a finish, where rows have no scores, the score."""
         return score if scale.finish is not None else (float(self.total[0]) + unscored * score) / (self.rows + unscored)
+
+    def filled(self, scale: Scale, score: float, unscored: int) -> Units | None:
+        """These rows and `unscored` further ones with this score; None for clusters, which are not known of those."""
+        if self.clustered or scale.finish is not None:
+            return None
+        about, stored = self.state()
+        rows = Units.restore(about, iter(stored))
+        for start in range(0, unscored, FILLED):
+            keys = np.arange(FURTHER + start, FURTHER + min(start + FILLED, unscored), dtype=np.uint64)
+            rows.add(np.full((len(keys), 1), score), keys)
+        return rows
 
     def view(self, *, clustered: bool) -> Units:
         """As `Accumulator.view`; of independent rows, only the sums are known, which the mean within bounds needs."""

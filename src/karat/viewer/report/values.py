@@ -10,6 +10,7 @@ import numpy as np
 
 from karat.core.columns.kinds import Array
 from karat.runs.columns.lengths import find_cautions
+from karat.runs.columns.missing import caution_missing, join_cautions
 from karat.runs.compare.run_values import RunValues
 from karat.runs.match.match import Matched
 from karat.runs.match.systems import find_lengths
@@ -36,13 +37,16 @@ class MatchedValues:
         corrected, notes = self._correct(at, own)
         cautions = find_cautions(run.specs, find_lengths(run))
         slices = {label: rows for label, rows in self.slices.items() if label in drawn}
+        read = {each.spec: own.read(each.spec, slices, by=self.by) for each in metrics}
+        missing = caution_missing({spec: each[None] for spec, each in read.items()}, self.inference.confidence)
+        cautions = join_cautions(cautions, missing)
         values = [
             MetricValue(
                 each.spec, label, value, corrected.get((each.spec, label)), each.scale.bounds,
                 "" if label else cautions.get(each.spec, ""),
             )
             for each in metrics
-            for label, value in own.read(each.spec, slices, by=self.by).items()
+            for label, value in read[each.spec].items()
         ]  # fmt: skip
         return values, notes
 
