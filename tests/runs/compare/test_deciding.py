@@ -191,7 +191,11 @@ def test_rows_that_belong_together_are_asked_whole():
     asked = {int(each[2:]) for each in endpoint.asked}
     assert len(asked) == stop.asked < ROWS
     assert all(at - at % 4 + more in asked for at in asked for more in range(4))
-    assert karat.compare("x-a", "x-b").findings[0].comparison == compared.findings[0].comparison
+    again, alone = karat.compare("x-a", "x-b", by="topic"), karat.compare("x-a", "x-b", cluster="none")
+    assert again.findings[0].comparison == compared.findings[0].comparison
+    assert any(note.startswith("slices: p and intervals are for a number of rows that is") for note in again.notes)
+    assert alone.findings[0].comparison.test == "mcnemar"
+    assert any("rows are not taken together as when they were asked" in note for note in alone.notes)
 
 
 def test_metrics_that_are_known_of_all_rows_narrow_it():

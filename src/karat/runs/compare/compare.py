@@ -11,7 +11,7 @@ from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.runs.columns.lengths import Lengths, find_caution
-from karat.runs.compare.asking.sequence import AskedTogether, find_sequences
+from karat.runs.compare.asking.sequence import AskedTogether, find_sequences, note_fixed
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.finding import DIFFERENT, Finding
 from karat.runs.compare.flips import find_flips
@@ -137,6 +137,7 @@ def compare_matched(
         flipped=find_flips(runs, shared, rows, flipped),
         notes=(
             *matched.notes,
+            *note_fixed(matched, paired.sequences),
             *(labels.notes if labels else ()),
             *(people.notes if people else ()),
             *dict.fromkeys(note for finding in findings for note in finding.reversals),
