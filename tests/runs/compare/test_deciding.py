@@ -178,6 +178,7 @@ def test_rows_without_a_score_in_one_system_do_not_count():
     comparison = compared.findings[0].comparison
     assert (comparison.n, comparison.scored, comparison.missing_a, comparison.missing_b) == (40, 35, 2, 4)
     assert (comparison.low, comparison.high) == (0, 0)
+    assert (comparison.all_low, comparison.all_high) == (comparison.least, comparison.most)  # of all rows
     assert comparison.least < 0 < comparison.most
     assert "could turn this" in compared.findings[0].sentence
 

@@ -95,6 +95,8 @@ class AskedTogether:
             p_most=ends[-1][1],
             smallest_visible=None,
             margin=test,
+            all_low=filled[0].low if filled else None,
+            all_high=filled[-1].high if filled else None,
         )
 
     def _sequence(self, differences: Array, inference: Inference, margin: float | None) -> DifferenceSequence:
