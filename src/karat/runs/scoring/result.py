@@ -113,7 +113,8 @@ class Result:
         ['em']
         """
         lengths = find_cautions(self.metrics or self.values, self.lengths)
-        return join_cautions(lengths, caution_missing(self.values, self.confidence))
+        drifts = {spec: stop.drift for spec, stop in self.stops.items() if stop.drift}
+        return join_cautions(lengths, caution_missing(self.values, self.confidence), drifts)
 
     @property
     def table(self) -> pa.Table:

@@ -21,6 +21,16 @@ class Drift:
     later: float
     p: float
 
+    @property
+    def in_words(self) -> str:
+        """The course, as a caution.
+
+        >>> print(Drift(0.71, 0.5, 2e-6).in_words.partition(" (")[0])
+        in the order of asking the mean score went from 0.71 in the first half to 0.50 in the second
+        """
+        course = f"the mean score went from {self.earlier:.2f} in the first half to {self.later:.2f} in the second"
+        return f"in the order of asking {course} (p = {self.p:.1g}): did the judge's model change meanwhile?"
+
 
 def find_drift(scores: Array) -> Drift | None:
     """The drift of scores in the order in which they were asked, shape (scores,); None for fewer than 20 or all equal.

@@ -16,7 +16,7 @@ class Stop(JsonObject):
 
     `width`, `cost`, `decided`: of the rule. `met`: the part of it that was met, in words, empty where all rows were
     asked. `paired`: two systems were asked together, row by row, until the rule about their difference ended it, which
-    was held against the `margin`, if there is one.
+    was held against the `margin`, if there is one. `drift`: how scores changed meanwhile, where not by chance.
 
     >>> print(Stop(412, 3_000, 0, "width 0.04", width=0.04))
     stopped at 412 of 3,000 rows, by its rule (width 0.04)
@@ -31,8 +31,9 @@ class Stop(JsonObject):
     decided: bool = False
     paired: bool = False
     margin: float | None = None
+    drift: str = ""
 
-    printed: ClassVar = Printed(also=("sentence",), sparse=("decided", "paired", "margin"))
+    printed: ClassVar = Printed(also=("sentence",), sparse=("decided", "paired", "margin", "drift"))
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Stop:

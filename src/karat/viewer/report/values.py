@@ -39,7 +39,9 @@ class MatchedValues:
         slices = {label: rows for label, rows in self.slices.items() if label in drawn}
         read = {each.spec: own.read(each.spec, slices, by=self.by) for each in metrics}
         missing = caution_missing({spec: each[None] for spec, each in read.items()}, self.inference.confidence)
-        cautions = join_cautions(cautions, missing)
+        cautions = join_cautions(
+            cautions, missing, {spec: each.drift for spec, each in run.stops.items() if each.drift}
+        )
         values = [
             MetricValue(
                 each.spec, label, value, corrected.get((each.spec, label)), each.scale.bounds,

@@ -67,6 +67,21 @@ def found(result):
     return result.values[result.metrics[-1].spec], result.stops.get(result.metrics[-1].spec)
 
 
+def test_a_model_that_is_exchanged_meanwhile_is_told():
+    steady, changed = Endpoint(), Endpoint()
+
+    async def call(messages, schema, settings):
+        if len(changed.asked) == 150:
+            changed.right = np.zeros(ROWS, bool)
+        return await changed(messages, schema, settings)
+
+    (_, stop), result = found(score(steady, until=karat.Until(width=0.1))), score(call, until=karat.Until(width=0.02))
+    assert stop.drift == ""
+    (caution,) = result.cautions.values()
+    assert caution.startswith("in the order of asking the mean score went from 0.")
+    assert caution.endswith("did the judge's model change meanwhile?")
+
+
 def test_the_same_rows_and_interval_however_many_calls_are_made_at_a_time():
     one, many = Endpoint(), Endpoint(seconds=0.001)
     results = [score(one, concurrency=1), score(many, concurrency=32)]

@@ -14,6 +14,7 @@ from karat.core.metric.rows import LEFT_OUT, NOT_ASKED, Rows
 from karat.core.progress import report_narrowing
 from karat.judges.votes import Vote
 from karat.models.governor.governor import Governor
+from karat.stats.sequential.drift import LEVEL, find_drift
 from karat.stats.sequential.sequence import ConfidenceSequence
 from karat.stats.sequential.stop import Stop
 from karat.stats.sequential.until import Until
@@ -203,7 +204,21 @@ class RowAgenda:
         """How it ended."""
         asked, rows = self.sequence.asked, self.sequence.rows
         rule = self.until.width, self.until.cost, self.until.decided
-        return Stop(asked, rows, self.order.seed, self.met if asked < rows else "", *rule, paired=self.paired)
+        return Stop(
+            asked, rows, self.order.seed, self.met if asked < rows else "", *rule, paired=self.paired, drift=self._drift
+        )
+
+    @property
+    def _drift(self) -> str:
+        """How scores changed from the first half of asking to the second; empty where chance explains it."""
+        starts = self.order.starts[: self._counted + 1]
+        scores = self._scores[: starts[-1]]
+        known = np.isfinite(scores)
+        sums, counts = (
+            np.add.reduceat(np.append(each, 0), starts[:-1]) for each in (np.where(known, scores, 0), known)
+        )
+        drift = find_drift(sums[counts > 0] / counts[counts > 0]) if len(starts) > 1 else None
+        return drift.in_words if drift is not None and drift.p < LEVEL else ""
 
     @property
     def scores(self) -> Array:
