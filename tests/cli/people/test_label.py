@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from karat.cli.main import main
+from karat.models.testing.fake import FakeServer
 from karat.runs.labels.table import read_labels
 
 WORDS = ["label", "rows.jsonl", "-o", "labels.jsonl", "--label-map", "good=1,bad=0", "--annotator", "ada"]
@@ -165,6 +166,34 @@ def test_labelling_stops_by_its_rule(monkeypatch):
     assert "the interval was begun with the seed (--seed) 0, now it is 1" in other.stderr
 
 
+def test_a_judge_is_asked_meanwhile(monkeypatch, own_replies):
+    typed = iter("1")
+
+    @contextmanager
+    def keyboard():
+        yield lambda: next(typed)
+
+    monkeypatch.setattr("karat.cli.people.label._keyboard", keyboard)
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    prices = ["--until-width", "0.9", "--price-label", "0.5", "--price-call", "0.125"]
+    with FakeServer({"explanation": "", "label": "correct"}) as server:
+        words = [*WORDS, "-m", "judge:correctness", "--model", "m", "--base-url", server.url, *prices]
+        first = CliRunner().invoke(main, words)
+        assert first.exit_code == 0, first.output
+        said = r"judge:correctness\(model='m'\) is asked about each row that you label, and 1 of all rows drawn for it"
+        assert re.search(said, first.stderr)
+        line = r"after 1 of 9 rows, (\d) verdicts?, \$0\.\d\d; stopped at 1 of 9 rows"
+        assert re.search(line, first.output), first.output
+        verdicts = int(re.search(line, first.output)[1])
+        assert 1 <= verdicts <= 2
+        assert json.loads(Path("labels.jsonl").read_text().splitlines()[1])["judge"]["scores"] == [1.0] * verdicts
+        again = CliRunner().invoke(main, words)
+        assert f"after 1 of 9 rows, {verdicts} verdict" in again.output
+        assert server.calls == verdicts
+        without = CliRunner().invoke(main, [*WORDS, *prices])
+        assert "the interval was begun with the judge (--model) judge:correctness(model='m')" in without.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -180,6 +209,9 @@ def test_labelling_stops_by_its_rule(monkeypatch):
         (["--until-cost", "10"], "--until-cost needs the price of a label in USD: --price-label 0.3, say"),
         (["--price-label", "10"], "--price-label is what --until-cost is spent on"),
         (["--price-call", "0.1", "--until-width", "0.1"], "--price-call is weighed against labels until a width"),
+        (["--model", "m", "--until-width", "0.1"], "--model asks a judge for what its verdicts save of labels"),
+        (["--dry-run", "--model", "m"], "labels wait for the verdicts: leave --dry-run"),
+        (["--budget", "1"], "--budget is about models, but no metric asks one"),
     ],
 )
 def test_what_cannot_be_labelled_says_why(words, message):

@@ -8,7 +8,7 @@ import pytest
 
 import karat
 from karat.core.errors import DataError, SpecError
-from karat.runs.labels.narrowing import LabelRule
+from karat.runs.labels.narrowing import JudgeBeside, LabelRule
 from karat.runs.labels.rows_to_label import RowToLabel, open_rows_to_label
 from karat.runs.labels.session import Session
 from karat.runs.labels.table import read_labels
@@ -248,3 +248,103 @@ def test_metrics_of_a_run_narrow_it_and_its_labels_correct_it(tmp_path, monkeypa
     assert note in karat.examine("first", human=str(path), metrics="token_f1").notes
     started.undo()  # and the rule has not ended the labelling any more
     assert read_labels(str(path), on="id").notes == []
+
+
+# a judge that is asked meanwhile
+
+
+def beside(ratio=2, known=None, lacking=(), calls=None):
+    """A judge who knows JUDGED, and keeps in `calls` what it is asked."""
+
+    def ask(rows):
+        if calls is not None:
+            calls.extend(rows)
+        return np.array([np.nan if at in lacking else JUDGED[at] for at in rows])
+
+    nothing = np.full(N, np.nan)
+    return JudgeBeside("judge:fake", "judge:fake|version=1", ratio, 0.01, nothing if known is None else known, ask)
+
+
+def by_hand(order, rows, verdicts, ratio=2, width=0.15, seed=0):
+    """The sequence of the first rows, fed with their verdicts and those of rows drawn by a seed of their own."""
+    draws = np.random.default_rng([seed, 1]).integers(N, size=(N, ratio))[:rows]
+    sequence = ConfidenceSequence(Population(np.ones(N), cheap=True), width=width)
+    first = order[:rows]
+    there = np.array([at % 10 > 0 for at in first], float)
+    cheap = np.column_stack([verdicts[first], verdicts[draws].mean(axis=1)])
+    sequence.add(TRUTH[first] / 2 * there, there, cheap)
+    return sequence, set(first) | set(draws.ravel().tolist())
+
+
+@pytest.mark.parametrize("lacking", [(), range(0, N, 4)])
+def test_a_judge_is_asked_about_rows_that_are_labelled_and_others(path, lacking):
+    calls = list[int]()
+    rule = LabelRule(Until(width=0.15), 0.5, judge=beside(lacking=lacking, calls=calls))
+    label(session(path, rule), 17)
+    started = session(path, rule)  # as if it had been killed
+    started.prepare(started.current)
+    label(started, 23)
+    verdicts = JUDGED.copy()
+    verdicts[list(lacking)] = 0.5  # the middle of the scale
+    sequence, wanted = by_hand(started.order, 40, verdicts)
+    now = started.interval
+    assert (now.value, now.low, now.high) == (sequence.value, sequence.low, sequence.high)
+    assert sorted(calls) == sorted(wanted)  # no row twice
+    assert (now.verdicts, now.spent) == (len(wanted), pytest.approx(40 * 0.5 + len(wanted) * 0.01))
+    assert f" after 40 of 200 rows, {len(wanted)} verdicts, ${now.spent:.2f}; about " in str(now)
+    assert session(path, rule).interval == now
+    at = started.order[5]
+    mark = started.mark(at)
+    started.undo(at)
+    started.skip(at) if mark.label is None else started.label(mark.label, at)
+    assert started.interval == now
+    assert len(calls) == len(wanted)
+    assert len(read_labels(str(path), on="id")) == sum(line["action"] == "label" for line in lines(path)[:-2])
+
+
+def test_verdicts_that_are_known_are_not_asked_for(path, tmp_path):
+    calls = list[int]()
+    known = np.where(np.arange(N) % 3 == 0, JUDGED, np.nan)
+    started = session(path, LabelRule(Until(width=0.15), judge=beside(known=known, calls=calls)))
+    label(started, 30)
+    assert calls
+    assert all(at % 3 for at in calls)
+    sequence, _ = by_hand(started.order, 30, JUDGED)
+    assert (started.interval.low, started.interval.high) == (sequence.low, sequence.high)
+    with pytest.raises(DataError, match=r"begun with the judge \(--model\) judge:fake, now it is none"):
+        session(path)
+
+
+def test_where_all_rows_are_asked_first_the_verdicts_are_a_free_metric(path, tmp_path):
+    calls = list[int]()
+    rule = LabelRule(Until(width=0.15), judge=beside(0, lacking={3, 4}, calls=calls))
+    started = session(path, rule)
+    assert calls == list(range(N))
+    label(started, 30)
+    again = session(path, replace(rule, judge=beside(4, calls=calls)))  # other prices: the plan stays
+    assert len(calls) == N
+    verdicts = JUDGED.copy()
+    verdicts[[3, 4]] = np.nan
+    free = session(tmp_path / "free.jsonl", LabelRule(Until(width=0.15), free={"judge:fake": verdicts}))
+    label(free, 30)
+    for each in (started.interval, again.interval):
+        assert (each.low, each.high, each.verdicts) == (free.interval.low, free.interval.high, N)
+    with pytest.raises(DataError, match="has no verdict on any of 200 rows: raise --budget"):
+        session(tmp_path / "none.jsonl", LabelRule(Until(width=0.15), judge=beside(0, lacking=range(N))))
+
+
+def test_money_is_for_labels_and_verdicts(path):
+    started = session(path, LabelRule(Until(width=0.01, cost=10), 0.3, judge=beside()))
+    label(started)
+    now = started.interval
+    assert now.stop == f"stopped at {now.finished} of 200 rows, by its rule (cost $10)"
+    assert now.spent == pytest.approx(now.finished * 0.3 + now.verdicts * 0.01)
+    assert 10 - 0.33 < now.spent <= 10
+    with pytest.raises(SpecError, match=r"found 0\.33"):
+        LabelRule(Until(cost=0.3), 0.3, judge=beside())
+
+
+def test_verdicts_in_a_journal_that_are_none_say_where(path):
+    path.write_text('{"id": "", "annotator": "ada", "action": "judge", "judge": {"rows": ["x"], "scores": [1]}}\n')
+    with pytest.raises(DataError, match="line 1: expected verdicts on these rows"):
+        session(path)

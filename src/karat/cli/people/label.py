@@ -5,8 +5,9 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,9 @@ import click
 
 from karat.cli.options.completion import COLUMN, OUT, ROWS, SPEC
 from karat.cli.options.controls import show_controls
+from karat.cli.options.governor import ModelOptions
 from karat.cli.options.label_rule import RuleOptions, offering, rule_options
+from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.people import LabelOptions, label_options, read_choices
 from karat.cli.options.sections import command, options_under
@@ -35,6 +38,7 @@ else:
     from select import select
 
 if TYPE_CHECKING:
+    from karat.core.metric.metric import Metric
     from karat.runs.labels.rows_to_label import RowsToLabel
     from karat.runs.labels.session import Session
     from karat.runs.sampling.next_rows import By
@@ -73,9 +77,10 @@ _next = options_under("Which rows to label (--next)")
 @rule_options
 @options_under("When labels are enough")(
     "--price-call", type=Real(0, min_open=True), metavar="USD",
-    help="What a verdict of a judge costs: before the first label, says whether a judge that a rule stopped had "
-    "better be asked the other rows.",
+    help="What a verdict of a judge costs: with --model, how many are asked for each label; else, before the first "
+    "label, says whether a judge that a rule stopped had better be asked the other rows.",
 )  # fmt: skip
+@model_options
 @label_options
 def label(
     sources: tuple[str, ...],
@@ -88,6 +93,7 @@ def label(
     people: LabelOptions,
     enough: RuleOptions,
     price_call: float | None,
+    asking: ModelOptions,
     **options: Any,
 ) -> None:
     """Label ROWS (a run, a file or several systems) in the terminal: one key a label.
@@ -97,7 +103,8 @@ def label(
 
     With --until-width the interval of your mean over all rows is shown after each label, and labelling ends when it is
     that narrow: rows come in random order, so that one may look as often as one likes. -m then also names metrics of
-    ROWS that narrow it, by default the first three.
+    ROWS that narrow it, by default the first three. With --model a judge of -m is asked meanwhile, where it has not
+    scored the rows: about each row that you label and about others, as many as the prices say, or about all rows first.
 
     With --next no label is asked for: OUT gets the rows that people should label next for the narrowest interval, with
     an empty column for labels and the probability with which each row was drawn. `karat score --human OUT` and
@@ -109,14 +116,13 @@ def label(
     karat label answers.jsonl -o labels.jsonl -m judge:correctness
     karat label before after -o labels.jsonl --label-map "good=1,bad=0" --annotator ada
     karat label before -o labels.jsonl --label-map "good=1,bad=0" --until-width 0.06 -m token_f1
+    karat label before -o labels.jsonl -m judge:correctness --until-cost 50 --price-label 0.3 --price-call 0.002 \\
+        --model NAME
     karat label before --next 100 -o labels.csv
     karat label before --next 100 --by active -m judge:correctness --human labels.csv -o more.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     rule = enough.read()
-    if price_call is not None and (enough.until_width is None or enough.price_label is None):
-        raise click.UsageError(
-            "--price-call is weighed against labels until a width: --until-width 0.1 --price-label 0.3"
-        )
+    _check_prices(enough, price_call, asking, labels=count is None)
     if count is not None:
         from karat.cli.people.proposal import write_proposal  # noqa: PLC0415  (heavy)
 
@@ -139,16 +145,54 @@ def label(
     from karat.runs.sampling.free_metrics import advise_judging, read_rule  # noqa: PLC0415
 
     rows = open_rows_to_label(sources, options["on"], options["show"])
-    ends = None if rule is None else read_rule(sources, metrics, *rule)
-    session = Session(rows.rows, output, annotator or getpass.getuser(), choices, options["seed"], ends)
-    advice = ""
-    if rule is not None and price_call is not None and not session.finished:
-        advice = advise_judging(sources[0], *rule, price_call)
-    with suppress(EOFError, KeyboardInterrupt):
-        _label_all(session, rows, advice)
+    with _ask_judge(metrics, asking, [sources, output]) as judge_beside:
+        beside, advice = None, ""
+        if rule is not None and price_call is not None and judge_beside is not None:
+            from karat.runs.sampling.judging import read_judge  # noqa: PLC0415
+
+            if (beside := read_judge(sources[0], judge_beside, *rule, price_call)) is not None:
+                click.echo(beside, err=True)
+        ends = None if rule is None else read_rule(sources, metrics, *rule, beside)
+        session = Session(rows.rows, output, annotator or getpass.getuser(), choices, options["seed"], ends)
+        if rule is not None and price_call is not None and not session.finished:
+            advice = str(beside) if beside is not None else advise_judging(sources[0], *rule, price_call)
+        with suppress(EOFError, KeyboardInterrupt):
+            _label_all(session, rows, advice)
+        session.settle()
     if (interval := session.interval) is not None:
         click.echo(interval)
     click.echo(f"{session.finished} of {len(session.rows)} rows are done; labels are in {output}")
+
+
+def _check_prices(enough: RuleOptions, price_call: float | None, asking: ModelOptions, *, labels: bool) -> None:
+    """Raise `click.UsageError` for flags of models, and a price of verdicts, that labels have no use for."""
+    if asking.rehearses or asking.replies:
+        raise click.UsageError("labels wait for the verdicts: leave --dry-run, --write-requests, --replies away")
+    if not asking.models:
+        with ask_models((), asking, None, run=None):  # no other flag of models either
+            pass
+        if price_call is not None and (enough.until_width is None or enough.price_label is None):
+            raise click.UsageError(
+                "--price-call is weighed against labels until a width: --until-width 0.1 --price-label 0.3"
+            )
+    elif not labels or enough.read() is None or not enough.price_label or price_call is None:
+        raise click.UsageError(
+            "--model asks a judge for what its verdicts save of labels: "
+            "--until-width 0.1 --price-label 0.3 --price-call 0.002"
+        )
+
+
+@contextmanager
+def _ask_judge(metrics: Sequence[str], asking: ModelOptions, same: Any) -> Iterator[Metric | None]:
+    """The judge among some metrics, which may be asked within the block by the flags of models; None without them."""
+    if not asking.models:
+        yield None
+        return
+    from karat.core.metric.spec import parse  # noqa: PLC0415  (heavy)
+
+    judges = [metric for metric in map(parse, metrics) if metric.definition.judge]
+    with ask_models(judges[:1], replace(asking, resume=not asking.no_cache), same, run=None) as chosen:
+        yield chosen[0]
 
 
 def _label_all(session: Session, rows: RowsToLabel, notice: str) -> None:
@@ -165,6 +209,7 @@ def _label_all(session: Session, rows: RowsToLabel, notice: str) -> None:
             click.echo(f"row {session.finished + 1} of {len(session.rows)}, annotator {session.annotator}")
             if (interval := session.interval) is not None:
                 click.echo(interval)
+            session.prepare(at)
             for line in _describe(rows.read(at)):
                 click.echo(line)
             lines = (note and f"note: {show_controls(note)}", notice, offered)

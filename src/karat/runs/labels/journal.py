@@ -13,11 +13,12 @@ from typing import Any, BinaryIO
 from karat.core.atomic import HELD, acquire, check_is_file, sync
 from karat.core.errors import DataError
 
-ACTIONS = frozenset({"label", "skip", "undo", "plan", "stop"})
+ASIDES = frozenset({"plan", "judge", "stop"})
+ACTIONS = frozenset({"label", "skip", "undo"}) | ASIDES
 """What a line does: it labels a row, leaves it out, or takes back the annotator's last line about it.
 
-Two kinds of lines are about no row: a plan has what an interval follows from besides the labels, and a stop the
-interval at which a rule ended the labelling.
+Three kinds of lines, the asides, label no row: a plan has what an interval follows from besides the labels, a judge
+line the verdicts that were asked for it, and a stop the interval at which a rule ended the labelling.
 """
 _PATIENCE = 10.0  # seconds; a process holds the journal while one line reaches the disk
 
@@ -30,7 +31,7 @@ def live_rows(ids: Iterable[str | None], annotators: Iterable[str | None], actio
     """
     live: dict[tuple[str | None, str | None], list[int]] = {}
     for at, (row, annotator, action) in enumerate(zip(ids, annotators, actions, strict=True)):
-        if action in ("plan", "stop"):
+        if action in ASIDES:
             continue
         lines = live.setdefault((row, annotator), [])
         if action != "undo":

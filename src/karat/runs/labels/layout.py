@@ -21,7 +21,7 @@ from karat.data.open import open_source
 from karat.data.roles import singular
 from karat.data.source import Source
 from karat.data.storage.file_names import name_row
-from karat.runs.labels.journal import ACTIONS, live_rows
+from karat.runs.labels.journal import ACTIONS, ASIDES, live_rows
 from karat.runs.labels.systems import SYSTEM, find_system
 
 PROBABILITY = "probability"
@@ -115,7 +115,7 @@ def _find_stops(table: pa.Table, annotators: pa.Array, actions: pa.Array, where:
     ):
         if action == "stop":
             stops[who] = note
-        elif action != "plan":
+        elif action not in ASIDES:
             stops.pop(who, None)
     return [f"{who} {note}" for who, note in stops.items()]
 

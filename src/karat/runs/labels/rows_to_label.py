@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from karat.core.columns.json_text import decode_text
-from karat.core.errors import DataError, JoinError, RowError
+from karat.core.errors import DataError, JoinError, RowError, SpecError
 from karat.data.filter import filter_rows
 from karat.data.json.raw import spell_ids
 from karat.data.open import open_source
@@ -99,6 +99,15 @@ def open_rows_to_label(sources: Sequence[Any], on: str | None = None, show: Sequ
         )
         shown |= dict.fromkeys(titles.values())
     return RowsToLabel(rows, tuple(shown), tables)
+
+
+def check_whole(rows: Sequence[RowToLabel]) -> None:
+    """Raise `SpecError` for rows of which an interval over all rows would not be valid."""
+    if any(row.probability is not None for row in rows):
+        problem = "these rows were drawn with probabilities, and are a part of a table"
+        raise SpecError(f"{problem}: a rule for labels (--until-width) needs the table itself")
+    if len({row.system for row in rows}) > 1:
+        raise SpecError("a rule for labels (--until-width) is about the rows of one system, found several")
 
 
 def _open(source: Any) -> tuple[str, Source, Run | None]:

@@ -1,13 +1,14 @@
 """A labelling session: which row is next, and a journal in which every label is kept at once.
 
-The journal is JSON Lines. Each key adds one line, on the disk before the next row is shown, and no line is changed:
-taking a label back is a line too. So a session continues where it was stopped, even by `kill -9`. The session knows no
-keys and no screen: a terminal (`karat label`) and a page use the same one.
+Each key adds a line of JSON, on the disk before the next row is shown, and no line is changed: taking a label back is a
+line too. So a session goes on after `kill -9`. It knows no keys and no screen: terminal and page use the same one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -15,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, SpecError, did_you_mean
-from karat.runs.labels.journal import Journal
+from karat.runs.labels.journal import ASIDES, Journal
 from karat.runs.labels.narrowing import LabelPlan, LabelRule, Narrowed, Narrowing
-from karat.runs.labels.rows_to_label import RowToLabel
+from karat.runs.labels.rows_to_label import RowToLabel, check_whole
 
 
 class Mark(NamedTuple):
@@ -29,7 +31,7 @@ class Mark(NamedTuple):
 
 
 class FinishedRow(DataError):
-    """A label for a row that the annotator has labelled or skipped already, such as in another window.
+    """A label for a row that is finished already, such as in another window.
 
     `at` is the row's position, `mark` what was done with it, and `current` the row to label now.
     """
@@ -45,12 +47,11 @@ class Session:
 
     `rows`: those to label. `path`: the journal, which several annotators may share; it is made, or continued.
     `choices`: the score of each label, in the order in which labels are offered. `seed`: of the order. Ids are
-    shuffled, and within an id its systems, so that a session that is stopped early has mostly labelled the same rows of
-    all systems; annotators with the same seed see the same rows first.
+    shuffled, and within an id its systems: a session that is stopped early has mostly labelled the same rows of all
+    systems, and annotators with the same seed see the same rows first.
 
-    A row is named by its position in `rows`. `current` is the row to label now, and a label says the row that it is
-    for: `label(name, at)`, `skip(at)`, `undo()` or `undo(at)`. Any row may be labelled, not only the current one, and
-    `order` is the way through all of them. `mark(at)` is what the annotator has done with a row.
+    A row is named by its position in `rows`. `current` is the row to label now, and a label says which row it is for:
+    `label(name, at)`, `skip(at)`, `undo()` or `undo(at)`. Any row may be labelled, and `order` is the way through all.
 
     Several sessions may write one journal at the same time, in threads and processes, of several annotators or of the
     same one in two windows. Each call first reads what others have added. The same label sent twice is kept once; a
@@ -59,10 +60,10 @@ class Session:
 
     `rule`: when labels are enough. Then `interval` is the one of people's mean, `current` is None once the rule is met,
     and the journal keeps what the interval follows from, and how it ended. Rows that were drawn with probabilities are
-    a part of a table, of whose mean such an interval would not be.
+    a part of a table, of whose mean such an interval would not be. A judge of the rule is asked before a label is kept,
+    or meanwhile, from `prepare(at)` on; the journal keeps its verdicts, and none is asked for twice.
 
-    Raises `DataError`, at the start and at every call, where the journal holds another file's rows or labels that are
-    not among the choices.
+    Raises `DataError`, at any call, where the journal holds another file's rows or labels that are no choices.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "labels.jsonl")
@@ -93,6 +94,8 @@ class Session:
         self._plan: LabelPlan | None = None
         self._narrowing: Narrowing | None = None
         self._is_stopped = False  # in the journal
+        self._verdicts: list[tuple[list[int], list[float | None]]] = []  # in the journal
+        self._asked_now: tuple[list[int], Future[Array]] | None = None
         self._journal = Journal(self.path, self._take)
         self._read()
         if rule is not None:
@@ -140,6 +143,41 @@ class Session:
             self._journal.append(self._line(at, None))
             return at
 
+    def prepare(self, at: int) -> None:
+        """Begin to ask the judge, in a thread, what the label of this row needs; the label then waits for it alone."""
+        if self._narrowing is not None and self._asked_now is None and (rows := self._unknown(at)):
+            call = ThreadPoolExecutor(1).submit(copy_context().run, self._narrowing.ask, rows)
+            self._asked_now = rows, call
+
+    def settle(self) -> None:
+        """Wait for the judge, where it was asked ahead of a label, and keep its verdicts."""
+        if (begun := self._asked_now) is not None:
+            self._asked_now = None
+            self._keep_verdicts(begun[0], begun[1].result())
+
+    def _unknown(self, at: int | None) -> list[int]:
+        """The rows whose verdicts the label of a row needs, None: the first label, and the journal does not have."""
+        self._read()
+        place = None if at is None else self.order.index(at)
+        return [] if self._narrowing is None or at in self._marks else self._narrowing.unknown(place)
+
+    def _ask(self, at: int | None) -> None:
+        """Ask the judge what the label of a row needs, and keep it."""
+        self.settle()
+        if self._narrowing is not None and (rows := self._unknown(at)):
+            self._keep_verdicts(rows, self._narrowing.ask(rows))
+
+    def _keep_verdicts(self, rows: Sequence[int], scores: Array) -> None:
+        found = [None if np.isnan(score) else float(score) for score in scores]
+        content = {"rows": [self.rows[at].id for at in rows], "scores": found}
+        with self._journal.hold(create=True):
+            self._journal.append(*self._first_lines(), self._aside("judge", content))
+
+    def _first_lines(self) -> list[dict[str, Any]]:
+        """The plan, if the journal has none."""
+        new = None if self._plan is not None else self._narrowing
+        return [] if new is None else [self._aside("plan", vars(new.plan))]
+
     def _first_unfinished(self) -> int | None:
         if (interval := self._interval()) is not None and interval.stop:
             return None
@@ -155,6 +193,7 @@ class Session:
     def _finish(self, at: int, mark: Mark, *, replace: bool) -> None:
         if not 0 <= at < len(self.rows):
             raise SpecError(f"there is no row {at}: a position from 0 to {len(self.rows) - 1} is expected")
+        self._ask(at)
         with self._journal.hold(create=True):
             there = self._mark(at)
             if there == mark:
@@ -162,17 +201,19 @@ class Session:
             if there is not None and not replace:
                 raise FinishedRow(at, there, self._first_unfinished())
             undone = [self._line(at, None) for _ in self._marks.get(at, ())]
-            if self._narrowing is not None and self._plan is None:
-                undone.insert(0, self._aside("plan", vars(self._narrowing.plan)))
-            self._journal.append(*undone, self._line(at, mark))
+            self._journal.append(*self._first_lines(), *undone, self._line(at, mark))
             self._note_stop()
 
     def _narrow(self, rule: LabelRule, seed: int) -> None:
-        _check_rows(self.rows)
+        check_whole(self.rows)
         self._narrowing = Narrowing(rule, self.order, self.choices.values(), seed)
         with self._journal.hold():
             if self._plan is not None:
                 self._narrowing.follow(self._plan, str(self.path))
+            for verdicts in self._verdicts:
+                self._narrowing.keep(*verdicts)
+        self._ask(None)
+        with self._journal.hold():
             self._note_stop()
 
     def _interval(self) -> Narrowed | None:
@@ -207,7 +248,9 @@ class Session:
     def _take(self, line: Mapping[str, Any], place: str) -> None:
         """Take over a line of the journal."""
         own = line["annotator"] == self.annotator
-        if line["action"] in {"plan", "stop"}:
+        if line["action"] in ASIDES:
+            if own and line["action"] == "judge":
+                self._take_verdicts(line.get("judge"), place)
             if own and line["action"] == "plan":
                 self._plan = LabelPlan.read(line.get("plan", {}))
                 if self._narrowing is not None:
@@ -232,14 +275,15 @@ class Session:
             if not self._marks[at]:
                 del self._marks[at]
 
-
-def _check_rows(rows: Sequence[RowToLabel]) -> None:
-    """Raise `SpecError` for rows of which an interval over all rows would not be valid."""
-    if any(row.probability is not None for row in rows):
-        problem = "these rows were drawn with probabilities, and are a part of a table"
-        raise SpecError(f"{problem}: a rule for labels (--until-width) needs the table itself")
-    if len({row.system for row in rows}) > 1:
-        raise SpecError("a rule for labels (--until-width) is about the rows of one system, found several")
+    def _take_verdicts(self, content: Any, place: str) -> None:
+        try:
+            rows = [self._places[self.rows[0].system, row] for row in content["rows"]]
+            scores = [None if score is None else float(score) for score in content["scores"]]
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise DataError(f"{place}: expected verdicts on these rows, as karat label writes them") from None
+        self._verdicts.append((rows, scores))
+        if self._narrowing is not None:
+            self._narrowing.keep(rows, scores)
 
 
 def _clean(text: str) -> str:

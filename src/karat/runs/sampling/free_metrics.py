@@ -9,7 +9,7 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.core.errors import SpecError
 from karat.core.metric.spec import parse
-from karat.runs.labels.narrowing import MOST_FREE, LabelRule
+from karat.runs.labels.narrowing import MOST_FREE, JudgeBeside, LabelRule
 from karat.runs.match.systems import Metrics, System, list_specs, open_system
 from karat.runs.store.manifest import ScoredMetric
 from karat.stats.sequential.two_phase import TwoPhase
@@ -42,14 +42,23 @@ def read_free_metrics(system: System, metrics: Metrics = ()) -> dict[str, Array]
     return {each.spec: run.scores(each.spec) for each in wanted}
 
 
-def read_rule(sources: Sequence[System], metrics: Metrics, until: Until, price: float = 0.0) -> LabelRule:
+def read_rule(
+    sources: Sequence[System], metrics: Metrics, until: Until, price: float = 0.0, judge: JudgeBeside | None = None
+) -> LabelRule:
     """The rule for labels of the rows of one system, with its free metrics; `price`: of a label, in USD.
 
+    A `judge` that is asked meanwhile (`karat.runs.sampling.judging`) is none of the free metrics.
     Raises `SpecError` for several systems, and what `read_free_metrics` raises.
     """
     if len(sources) != 1:
         raise SpecError(f"a rule for labels (--until-width) is about the rows of one system, found {len(sources)}")
-    return LabelRule(until, price, read_free_metrics(sources[0], metrics))
+    if judge is not None:
+        name = judge.spec.partition("(")[0]
+        metrics = [spec for spec in list_specs(metrics) if spec.partition("(")[0] != name]
+    free = read_free_metrics(sources[0], metrics)
+    if judge is not None:
+        free.pop(judge.spec, None)
+    return LabelRule(until, price, free, judge=judge)
 
 
 def advise_judging(
