@@ -77,6 +77,18 @@ CASES = {
     "no reference": ("Paris", []),
     "null": (None, ["Paris"]),
 }
+ELSEWHERE = (  # metric, what it does, what the script of another does
+    ("`wer`", "splits words at all white space", "jiwer splits at blanks alone: a tab is part of a word"),
+    ("`drop_f1`", "a row whose gold answers are all blank is unscored", "DROP's script gives it 0"),
+    ("logs of Inspect", "white space around targets is dropped", "the log has it; Inspect's `match` drops it too"),
+    ("`locomo_f1`", "compares whole answers, and the best gold answer counts",
+     "REMem compares what precedes the first comma with the first gold answer: `compared='first'`"),
+    ("`locomo_f1`", "without gold, a row of categories 1 to 4 is unscored", "REMem ends with an error"),
+    ("`QAMem0LLMJudge`", "reads any JSON reply; a row without a verdict is an error",
+     "REMem counts the literal `{\"label\": \"CORRECT\"}` alone, all else as 0: `unreadable='wrong'` for the second"),
+    ("`QALongMemEvalLLMJudge`", "judges every row", "REMem ends with an error at the second row"),
+    ("`RetrievalRecallLocomo`", "has the keys of `RetrievalRecall`", "the same in REMem: one overwrites the other"),
+)  # fmt: skip
 NAMED = {  # what a kind of name of another tool means
     "spec": "`{}`",
     "preset": "`preset:{}`",
@@ -229,6 +241,8 @@ def edge_case_page() -> str:
         if found:
             parts += ["", f"## {heading}", "", "| metric | " + " | ".join(CASES) + " |", "|---|" + "---|" * len(CASES)]
             parts += [f"| `{metric.spec}` | {' | '.join(_scores(metric))} |" for metric in found]
+    parts += ["", "## Where a script does otherwise", "", "| what | here | there |", "|---|---|---|"]
+    parts += [f"| {' | '.join(row)} |" for row in ELSEWHERE]
     return "\n".join(parts) + "\n"
 
 

@@ -10,7 +10,7 @@ import pytest
 from karat.models.testing.fake import FakeServer
 
 HEAVY = {"numpy", "pyarrow", "_duckdb", "rich", "pandas", "regex"}
-NAMES = {"karat.metrics.names.presets", "karat.metrics.names.legend"}  # which are not metrics
+NAMES = {f"karat.metrics.names.{name}" for name in ("languages", "legend", "presets")}  # which are not metrics
 OPTIONAL = {
     *(
         "haystack",

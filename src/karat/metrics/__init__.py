@@ -15,6 +15,7 @@ from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.registry import add_index, all_metrics, find
 from karat.metrics import index
+from karat.metrics.names import languages as languages
 from karat.metrics.names import presets as presets
 
 add_index(index)

@@ -17,6 +17,7 @@ from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows
 from karat.core.metric.score import score_columns, score_rows
 from karat.metrics import bleu, exact_match, sentence_bleu, token_f1
+from karat.metrics.answers.locomo import ComparedParts, gold_scores, why_not
 
 Pooled: TypeAlias = dict[str, float]
 PerExample: TypeAlias = list[dict[str, float]]
@@ -66,7 +67,7 @@ class _AnswerMetric(BaseMetric):
         each gold answer; a row without gold answers scores 0. Raises `RowError` for lists of unequal length and
         for a null.
         """
-        gold, predicted = _columns(gold_answers, predicted_answers)
+        gold, predicted = answer_columns(gold_answers, predicted_answers)
         across = _NAMED.get(aggregation_fn, aggregation_fn)
         scores = self.metric(predicted, gold, across=across).fill_null(0.0).to_numpy(zero_copy_only=False)
         pooled = float(scores.mean()) if len(scores) else 0.0
@@ -95,6 +96,47 @@ class QAF1Score(_AnswerMetric):
     metric_name = "qa_f1_score"
     key = "F1"
     metric = token_f1.using(normalize="squad", empty="v1")
+
+
+class QAF1ScoreLocomo(BaseMetric):
+    """F1 of stems by the category of each question, as LoCoMo's script has it: `karat.metrics.locomo_f1`.
+
+    Of categories 2 to 4 only what precedes the prediction's first comma counts, and only the first gold answer, as in
+    REMem; `QAF1ScoreLocomo(compared="all")` compares the whole answer with each. Scores are rounded to four decimals.
+
+    >>> QAF1ScoreLocomo().calculate_metric_scores([["May 2023"]], ["In May, 2023"], question_types=[2])
+    ({'F1': 0.5}, [{'F1': 0.5}])
+    """
+
+    metric_name = "qa_f1_score_locomo"
+
+    def __init__(self, global_config: Any = None, *, compared: ComparedParts = "first") -> None:
+        super().__init__(global_config)
+        self.compared: ComparedParts = compared
+
+    def calculate_metric_scores(
+        self,
+        gold_answers: Sequence[Sequence[str]],
+        predicted_answers: Sequence[str],
+        aggregation_fn: Callable[[Sequence[float]], float] = np.max,
+        *,
+        question_types: Sequence[int] = (),
+        **_: Any,
+    ) -> tuple[Pooled, PerExample]:
+        """The mean over all rows, and the score of each row; `question_types` are its categories, 1 to 5.
+
+        Raises `RowError` for lists of unequal length, a null, another category, and a row of 1 to 4 without gold.
+        """
+        gold, predicted = answer_columns(gold_answers, predicted_answers)
+        if len(question_types) != len(gold):
+            raise RowError(f"question_types has {len(question_types)} rows, gold_answers has {len(gold)} rows")
+        rows: list[dict[str, float]] = []
+        for answers, answer, category in zip(gold.to_pylist(), predicted.to_pylist(), question_types, strict=True):
+            if (reason := why_not(answers, category)) is not None:
+                raise RowError(f"row {len(rows)} of question_types: {reason}")
+            score = aggregation_fn(gold_scores(answer, answers, category, self.compared))
+            rows.append({"F1": float(round(score, 4))})
+        return {"F1": sum(row["F1"] for row in rows) / len(rows) if rows else 0.0}, rows
 
 
 @metric(source="Hugging Face evaluate, metrics/bleu at 4ec931ef, called once per gold answer", register=False)
@@ -139,7 +181,7 @@ class QABleuScore(_AnswerMetric):
         Rows without gold answers are left out; REMem returns 0 if there is one, since it drops that row from the gold
         side only. Raises `RowError` as `calculate_metric_scores` does.
         """
-        gold, predicted = _columns(gold_answers, predicted_answers)
+        gold, predicted = answer_columns(gold_answers, predicted_answers)
         known = pc.greater(pc.list_value_length(gold), 0)
         first, predicted = pc.list_element(gold.filter(known), 0), predicted.filter(known)
         corpus = bleu.using(smooth="none", reference_length="shortest", order=self.max_order)
@@ -178,7 +220,7 @@ class QABleu4Score(QABleuScore):
         super().__init__(global_config, max_order=4)
 
 
-def _columns(gold_answers: Any, predicted_answers: Any) -> tuple[pa.Array, pa.Array]:
+def answer_columns(gold_answers: Any, predicted_answers: Any) -> tuple[pa.Array, pa.Array]:
     """Both columns as Arrow arrays; `RowError` for input that REMem would score by accident."""
     gold, predicted = _to_array(gold_answers, "gold_answers"), _to_array(predicted_answers, "predicted_answers")
     if len(gold) != len(predicted):

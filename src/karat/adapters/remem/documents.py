@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import log2
 from typing import Any, ClassVar
 
+import regex
+
 from karat.adapters.remem.answers import BaseMetric, PerExample, Pooled
 from karat.core.errors import RowError, SpecError
+
+_WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
 
 
 class _RetrievalMetric(BaseMetric, ABC):
@@ -85,6 +90,42 @@ class RetrievalRecallAll(_RetrievalMetric):
             return bool(gold) and all(any(_is_part(chunk, document) for chunk in chunks) for document in gold)
 
         return [float(holds_all(retrieved[:k])) for k in cutoffs]
+
+
+class RetrievalRecallLocomo(_RetrievalMetric):
+    """1 if one of the first k retrieved chunks contains the text of a gold message, word for word, else 0.
+
+    A gold document is JSON text with `messages`, of which the first one's `content` counts. Words are runs of letters,
+    marks and digits, and every other visible character, in lower case after NFD, as in DPR. The keys are those of
+    `RetrievalRecall`, as in REMem: a result that holds both keeps the last.
+
+    >>> gold = [['{"messages": [{"content": "I adopted a dog!"}]}']]
+    >>> RetrievalRecallLocomo().calculate_metric_scores(gold, [["Hi.", "yes, I adopted a Dog !"]], k_list=[1, 2])[0]
+    {'Recall@1': 0.0, 'Recall@2': 1.0}
+    """
+
+    metric_name = "retrieval_recall_locomo"
+    key = "Recall"
+
+    def _scores(self, gold: set[str], retrieved: Sequence[str], cutoffs: Iterable[int]) -> list[float]:
+        wanted = [words for document in gold if (words := _words(_first_message(document))).strip()]
+        hits = [any(words in chunk for words in wanted) for chunk in map(_words, retrieved)]
+        return [float(any(hits[:k])) for k in cutoffs]
+
+
+def _first_message(document: str) -> str:
+    try:
+        text: str = json.loads(document)["messages"][0]["content"]
+    except (ValueError, LookupError, TypeError):
+        expected = 'JSON text such as {"messages": [{"content": "…"}]} is expected'
+        raise RowError(f"a gold document is {document!r:.80}; {expected}") from None
+    return text
+
+
+def _words(text: str) -> str:
+    """The words of a text, each between spaces."""
+    found = _WORD.finditer(unicodedata.normalize("NFD", text))
+    return f" {' '.join(match.group().lower() for match in found)} "
 
 
 class RetrievalNDCGAny(_RetrievalMetric):

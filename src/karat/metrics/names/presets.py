@@ -64,93 +64,6 @@ add_preset(
     ),
     source="drop_eval.py of AllenNLP; tasks/drop/utils.py of lm-eval 0.4.13",
 )
-_CMRC = (
-    "exact match without marks, and F1 of the longest run that prediction and reference share, the best over the "
-    "references. Han characters are tokens; other text is split as by NLTK, as one sentence. A question without a "
-    "prediction counts as wrong: give it the empty text."
-)
-add_preset(
-    "cmrc",
-    "exact_match(normalize='cmrc')",
-    "longest_match_f1",
-    summary=f"CMRC 2018: {_CMRC}",
-    source="cmrc2018_evaluate.py, https://github.com/ymcui/cmrc2018/blob/5c81039/squad-style-data/cmrc2018_evaluate.py",
-)
-add_preset(
-    "drcd",
-    "exact_match(normalize='cmrc')",
-    "longest_match_f1",
-    summary=f"DRCD by the script of CMRC 2018, as its published baselines are scored, for it has none: {_CMRC}",
-    source="run_cmrc2018_drcd_baseline.py, https://github.com/ymcui/cmrc2018/tree/04bf5f1/baseline; arXiv:1806.00920",
-)
-add_preset(
-    "korquad",
-    "exact_match(normalize='korquad')",
-    "token_f1(empty='v1', normalize='korquad', tokenize='chars')",
-    summary="Exact match and F1 over characters of KorQuAD 1.0, the best over the references.",
-    source="evaluate-v1.0.py of KorQuAD 1.0, https://korquad.github.io/KorQuad%201.0/; arXiv:1909.07005",
-)
-add_preset(
-    "jsquad",
-    "exact_match(normalize='jsquad')",
-    "token_f1(normalize='jsquad', tokenize='characters')",
-    summary=(
-        "Exact match and F1 over characters, spaces among them, of JSQuAD, the best over the references. Only full "
-        "stops at the end are dropped; two empty texts match."
-    ),
-    source="squad_metrics.py as patched by JGLUE, https://github.com/yahoojapan/JGLUE/tree/ef23e3c/fine-tuning/patch",
-)
-add_preset(
-    "fquad",
-    "exact_match(normalize='fquad')",
-    "token_f1(empty='v1', normalize='fquad')",
-    summary=(
-        "Exact match and F1 of FQuAD, the best over the references: SQuAD 1.1's with the French articles of the paper. "
-        "The authors' own script is not published."
-    ),
-    source="d'Hoffschmidt et al. 2020, arXiv:2002.06071; fquad_metric.py of https://github.com/GRAAL-Research/COLE",
-)
-add_preset(
-    "germanquad",
-    "em",
-    "f1",
-    summary=(
-        "Exact match and F1 of GermanQuAD by its authors' library, the best over the references: SQuAD 2.0's, which "
-        "drops the English articles and keeps the German ones. `preset:mlqa_de` drops those."
-    ),
-    source="squad.py of Haystack 1, https://github.com/deepset-ai/haystack/tree/3e72633/haystack/modeling/evaluation",
-)
-add_preset(
-    "xquad",
-    "exact_match(normalize='squad')",
-    "token_f1(empty='v1')",
-    summary=(
-        "Exact match and F1 of XQuAD in its eleven languages: the script of SQuAD 1.1, which drops ASCII punctuation "
-        "and English articles, and splits at white space, so that an answer in Chinese or Thai is one token."
-    ),
-    source="evaluate-v1.1.py, as https://github.com/google-deepmind/xquad says; arXiv:1910.11856",
-)
-_MLQA = (
-    "English",
-    ":ar Arabic",
-    ":de German",
-    ":en English",
-    ":es Spanish",
-    ":hi Hindi",
-    ":vi Vietnamese",
-    ":zh Chinese",
-)
-for _code, _, _language in (text.rpartition(" ") for text in _MLQA):
-    add_preset(
-        f"mlqa{_code}".replace(":", "_"),
-        f"exact_match(normalize='mlqa{_code}')",
-        f"token_f1(empty='v1', normalize='mlqa{_code}')",
-        summary=(
-            f"Exact match and F1 of MLQA for answers in {_language}, without the punctuation of any script and the "
-            "articles of the language, the best over the references."
-        ),
-        source="mlqa_evaluation_v1.py, https://github.com/facebookresearch/MLQA; arXiv:1910.07475",
-    )
 add_preset(
     "gsm8k",
     "exact_match(extract='gsm8k_strict', missing='wrong', normalize='gsm8k')",
@@ -228,6 +141,33 @@ add_preset(
         "first and the third. A model grades each answer once, by karat's own prompt."
     ),
     source="simpleqa_eval.py, https://github.com/openai/simple-evals; arXiv:2411.04368",
+)
+add_preset(
+    "locomo",
+    "locomo_f1(compared='first')",
+    summary=(
+        "F1 of LoCoMo by the category of each question, as REMem scores it: of categories 2 to 4 the prediction's "
+        "first comma ends it, and the first gold answer counts. `locomo_f1` compares the whole answers."
+    ),
+    source="QAF1ScoreLocomo of REMem, arXiv:2602.13530",
+)
+add_preset(
+    "longmemeval",
+    "judge:longmemeval",
+    summary=(
+        "Accuracy of LongMemEval: a model judges each answer by the rule of its question_type (one that contains _abs "
+        "cannot be answered), by karat's own prompt."
+    ),
+    source="the rules by type of evaluate_qa.py, https://github.com/xiaowu0162/LongMemEval; arXiv:2410.10813",
+)
+add_preset(
+    "mem0",
+    "judge:mem0",
+    summary=(
+        "Accuracy of answers from a memory by Mem0's lenient rule, that touching on the gold is enough, with karat's "
+        "own prompt. `judge:correctness` asks for the answer itself, and scores the same answers far lower."
+    ),
+    source="the judge of Mem0 on LoCoMo, arXiv:2504.19413",
 )
 add_preset(
     "alce",
