@@ -26,7 +26,6 @@ from karat.stats.inference import Inference
 from karat.stats.sequential.drift import find_drift
 from karat.stats.sequential.population import Population
 from karat.stats.sequential.sequence import ConfidenceSequence
-from karat.stats.sequential.two_phase import redraw
 from karat.text.normalise import normalise_squad
 
 DATA = Path(__file__).parents[1] / "../shared/data"
@@ -217,16 +216,14 @@ def people(streams: int) -> None:
     print_row(*["---"] * 6)
     for known, asked in ((rows, 200), (rows, 400), (1_000, 200), (1_000, 400), (400, 200)):
         random, held, widths, alone = np.random.default_rng(1), 0, list[float](), list[float]()
-        for stream in range(streams):
-            first, second = random.permutation(rows), random.permutation(rows)
+        for _ in range(streams):
+            second = random.permutation(rows)
             ordered, cheap = labels[second][:asked], None
             if known == rows:
                 population = Population(np.ones(rows), free=judged[second][:, None])
             else:
                 population = Population(np.ones(rows), cheap=True)
-                draws = redraw(known, rows, stream)
-                each = len(draws) // asked
-                batches = judged[first][draws[: each * asked]].reshape(asked, each).mean(axis=1)
+                batches = judged[random.integers(rows, size=(asked, known // asked))].mean(axis=1)
                 cheap = np.column_stack([judged[second][:asked], batches])
             sequence = ConfidenceSequence(population, Inference(0.95))
             sequence.add(ordered, np.ones(asked), cheap)

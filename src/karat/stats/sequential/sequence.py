@@ -134,7 +134,7 @@ class ConfidenceSequence:
         """Add the next units: the sum of the scores of each, and how many of its rows have one, each of shape (units,).
 
         `cheap`, shape (units, 2), where the population has a cheap score: its sum over the rows of each unit, and the
-        mean of such sums over units that were drawn for this one, by chance, each time from all units (`redraw`).
+        mean of such sums over units that were drawn for this one, by chance, each time from all units.
 
         Raises `RowError` for more units than are left, more scores than rows, and scores beyond the bounds.
         """

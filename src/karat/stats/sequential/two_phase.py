@@ -1,36 +1,11 @@
-"""An expensive score of few rows beside a cheaper one of more: how the cheap rows are used, and how many of each."""
+"""An expensive score of few rows beside a cheaper one of more: how many rows of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
 
-import numpy as np
-
-from karat.core.columns.kinds import Array
-from karat.core.errors import RowError
-
 LOOKING = 1.4  # an interval that holds at all times is about so many times as wide as one that is looked at once
-
-
-def redraw(known: int, units: int, seed: int) -> Array:
-    """Draws with replacement from all units, made of units that were drawn without replacement, in their order.
-
-    The draws are places in that order. Each takes one of the units that it has seen already as often as it would if
-    units were put back, and else the next, until the `known` ones are used up. Raises `RowError` where all are known.
-
-    >>> redraw(4, 5, seed=1).tolist()
-    [0, 1, 2, 3, 0, 0]
-    """
-    if known >= units:
-        raise RowError("a score that is known of all units is a free metric, and is not drawn")
-    random, draws, seen = np.random.default_rng(seed), list[int](), 0
-    while True:
-        place = int(random.integers(units))  # below `seen`: a unit that is there already
-        if place >= seen and seen == known:
-            return np.array(draws, int)
-        draws.append(min(place, seen))
-        seen += place >= seen
 
 
 @dataclass(frozen=True)
