@@ -164,7 +164,7 @@ def normalise_jsquad(text: str) -> str:
 def normalise_fquad(text: str) -> str:
     """Lower case, no French articles, l' among them, no ASCII punctuation, single spaces, in that order (``fquad``).
 
-    The articles are those of the paper (arXiv:2002.06071); with a typographic apostrophe "l’" stays.
+    The articles are le, la, les, l', du, des, au, aux, un and une; with a typographic apostrophe "l’" stays.
 
     >>> normalise_fquad("L'été, aux Halles")
     'été halles'

@@ -18,8 +18,8 @@ add_preset(
     "drcd",
     "exact_match(normalize='cmrc')",
     "longest_match_f1",
-    summary=f"DRCD by the script of CMRC 2018, as its published baselines are scored, for it has none: {_CMRC}",
-    source="run_cmrc2018_drcd_baseline.py, https://github.com/ymcui/cmrc2018/tree/04bf5f1/baseline; arXiv:1806.00920",
+    summary=f"DRCD by the script of CMRC 2018, for none of its own was found: {_CMRC}",
+    source="as preset:cmrc; the data are of https://github.com/DRCKnowledgeTeam/DRCD, arXiv:1806.00920",
 )
 add_preset(
     "korquad",
@@ -43,18 +43,18 @@ add_preset(
     "exact_match(normalize='fquad')",
     "token_f1(empty='v1', normalize='fquad')",
     summary=(
-        "Exact match and F1 of FQuAD, the best over the references: SQuAD 1.1's with the French articles of the paper. "
-        "The authors' own script is not published."
+        "Exact match and F1 for FQuAD, the best over the references: SQuAD 1.1's with French articles (le, la, les, "
+        "l', du, des, au, aux, un, une). No script of the authors was found to compare it with."
     ),
-    source="d'Hoffschmidt et al. 2020, arXiv:2002.06071; fquad_metric.py of https://github.com/GRAAL-Research/COLE",
+    source="ours, for the data of arXiv:2002.06071; fquad_metric.py of GRAAL-Research/COLE keeps les and au",
 )
 add_preset(
     "germanquad",
     "em",
     "f1",
     summary=(
-        "Exact match and F1 of GermanQuAD by its authors' library, the best over the references: SQuAD 2.0's, which "
-        "drops the English articles and keeps the German ones. `preset:mlqa_de` drops those."
+        "Exact match and F1 for GermanQuAD as in its authors' library, the best over the references: SQuAD 2.0's, "
+        "which drops the English articles and keeps the German ones. `preset:mlqa_de` drops those."
     ),
     source="squad.py of Haystack 1, https://github.com/deepset-ai/haystack/tree/3e72633/haystack/modeling/evaluation",
 )
