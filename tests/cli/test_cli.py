@@ -53,8 +53,9 @@ def test_json_is_one_object_with_the_documented_fields(run):
     said = json.loads(result.stdout)
     assert list(said) == ["n", "mapping", "metrics"]
     fields = ["value", "low", "high", "n", "scored", "unscored", "worst", "best"]
-    assert list(said["metrics"][0]) == ["spec", "signature", *fields, "groups"]
-    assert list(said["metrics"][0]["groups"]["rivers"]) == fields
+    ends = ["all_low", "all_high"]  # where rows are unscored
+    assert list(said["metrics"][0]) == ["spec", "signature", *fields, *ends, "groups", "caution"]
+    assert list(said["metrics"][0]["groups"]["rivers"]) == [*fields, *ends]
     assert (said["metrics"][0]["value"], said["metrics"][0]["groups"]["rivers"]["value"]) == (0.5, 0.0)
 
 

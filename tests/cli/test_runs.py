@@ -87,7 +87,8 @@ def test_rows_are_exported_as_score_writes_them(run, ending):
 def test_values_are_exported_as_a_table_of_markdown(run):
     run("score", "answers.jsonl", "-m", "exact_match", "--by", "topic", "--run", "first")
     run("runs", "export", "first", "-o", "out.md")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in Path("out.md").read_text().splitlines()[2:]]
+    lines = [line for line in Path("out.md").read_text().splitlines()[2:] if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     assert rows[0] == ["metric", "value", "95 % interval", "n", "unscored", "worst to best"]
     assert [(row[0], row[1], *row[3:]) for row in rows[2:]] == [
         (r"exact\_match", "0.5000", "3", "1", "0.3333 to 0.6667"),

@@ -28,7 +28,7 @@ def test_the_example_is_scored_compared_and_reported_outside_the_working_folder(
     assert f"The report is {kept / 'report.html'}" in done.stdout
     assert "<html" in (kept / "report.html").read_text("utf-8")
     assert "after is better than before by" in done.stdout
-    assert done.stdout.count("95 % interval") == 3
+    assert done.stdout.count("95 % interval") == 4
     for line in module.COMMANDS:
         assert f"$ {line}\n" in done.stdout
     assert not list((folder / "work").iterdir())

@@ -67,8 +67,8 @@ def test_a_sample_that_prefers_some_rows_is_weighted(run):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        ((), "expected --difference, or --width for labels by people"),
-        (("--difference", 0.1, "--width", 0.1), "expected --difference, or --width"),
+        ((), "expected --difference or --margin, or --width for labels by people"),
+        (("--difference", 0.1, "--width", 0.1), "expected --difference or --margin, or --width"),
         (("--width", 0.1, "--run", "before"), "--run: expected one run, found 2"),
         (("--difference", 0.1, "--label-map", "a=1,b=0"), "--label-map needs --width"),
     ],

@@ -184,7 +184,7 @@ def test_a_row_is_shown_whole_and_the_list_comes_back(browser, report):
 def test_a_slice_leads_to_its_rows(browser, report):
     browser.open(report[0])
     browser.until(IDLE)
-    assert "95 % interval (each alone)95 % interval (all together)" in browser.text(
+    assert "95 % interval (each alone)\t95 % interval (all together)" in browser.text(
         "table.differences thead"
     )  # p is corrected, intervals are not
     browser.run("[...document.querySelectorAll('.forest a')].find(each => each.innerText === 'north').click()")

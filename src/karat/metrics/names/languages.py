@@ -68,24 +68,27 @@ add_preset(
     ),
     source="evaluate-v1.1.py, as https://github.com/google-deepmind/xquad says; arXiv:1910.11856",
 )
-_MLQA = (
-    "English",
-    ":ar Arabic",
-    ":de German",
-    ":en English",
-    ":es Spanish",
-    ":hi Hindi",
-    ":vi Vietnamese",
-    ":zh Chinese",
-)
-for _code, _, _language in (text.rpartition(" ") for text in _MLQA):
-    add_preset(
-        f"mlqa{_code}".replace(":", "_"),
-        f"exact_match(normalize='mlqa{_code}')",
-        f"token_f1(empty='v1', normalize='mlqa{_code}')",
-        summary=(
-            f"Exact match and F1 of MLQA for answers in {_language}, without the punctuation of any script and the "
-            "articles of the language, the best over the references."
-        ),
-        source="mlqa_evaluation_v1.py, https://github.com/facebookresearch/MLQA; arXiv:1910.07475",
+
+
+def _mlqa(code: str) -> tuple[str, str]:
+    return f"exact_match(normalize='mlqa{code}')", f"token_f1(empty='v1', normalize='mlqa{code}')"
+
+
+def _about_mlqa(language: str) -> dict[str, str]:
+    summary = (
+        f"Exact match and F1 of MLQA for answers in {language}, without the punctuation of any script and the "
+        "articles of the language, the best over the references."
     )
+    source = "mlqa_evaluation_v1.py, https://github.com/facebookresearch/MLQA; arXiv:1910.07475"
+    return {"summary": summary, "source": source}
+
+
+# one call each, with its name as it is: the completion of commands reads names from this source
+add_preset("mlqa", *_mlqa(""), **_about_mlqa("English"))
+add_preset("mlqa_ar", *_mlqa(":ar"), **_about_mlqa("Arabic"))
+add_preset("mlqa_de", *_mlqa(":de"), **_about_mlqa("German"))
+add_preset("mlqa_en", *_mlqa(":en"), **_about_mlqa("English"))
+add_preset("mlqa_es", *_mlqa(":es"), **_about_mlqa("Spanish"))
+add_preset("mlqa_hi", *_mlqa(":hi"), **_about_mlqa("Hindi"))
+add_preset("mlqa_vi", *_mlqa(":vi"), **_about_mlqa("Vietnamese"))
+add_preset("mlqa_zh", *_mlqa(":zh"), **_about_mlqa("Chinese"))

@@ -27,7 +27,7 @@ def read_free_metrics(system: System, metrics: Metrics = ()) -> dict[str, Array]
     >>> rows = {"id": [1, 2], "prediction": ["a", "b"], "gold": ["a", "c"]}
     >>> import karat
     >>> {name: scores.tolist() for name, scores in read_free_metrics(karat.score(rows, "em", keep=True)).items()}
-    {'exact_match': [1.0, 0.0]}
+    {'em': [1.0, 0.0]}
     """
     named = list_specs(metrics)
     run = open_system(system, metrics=[spec for spec in named if not _asks_model(spec)], scored=False)

@@ -154,7 +154,7 @@ class Units(Accumulator):
         rows = Units.restore(about, iter(stored))
         for start in range(0, unscored, FILLED):
             keys = np.arange(FURTHER + start, FURTHER + min(start + FILLED, unscored), dtype=np.uint64)
-            rows.add(np.full((len(keys), 1), score), keys)
+            rows.add(np.full((len(keys), 1), float(score)), keys)
         return rows
 
     def view(self, *, clustered: bool) -> Units:
