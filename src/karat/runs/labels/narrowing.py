@@ -150,7 +150,7 @@ class Narrowed:
         >>> print(Narrowed(0.7124, 0.6412, 0.779, 84, 3_000, 130, 42.0, ""))
         people's mean 0.7124, from 0.6412 to 0.7790 (0.1378 wide) after 84 of 3,000 rows, $42.00; about 130 rows more
         >>> str(Narrowed(0.7124, 0.6412, 0.779, 84, 3_000, 130, 42.0, "", verdicts=412))[64:]
-        'after 84 of 3,000 rows, 412 verdicts, $42.00; about 130 rows more'
+        '84 of 3,000 rows, 412 verdicts, $42.00; about 130 rows more'
         """
         value = "not known" if np.isnan(self.value) else f"{self.value:.4f}"
         ends = f"from {self.low:.4f} to {self.high:.4f} ({self.high - self.low:.4f} wide)"
