@@ -17,6 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryFile
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from _pytest.config.argparsing import Parser
 
 Files = list[list[pytest.Item]]
+GRACE = 10.0  # seconds that a worker has to end after an interrupt
 
 
 class Sender:
@@ -74,10 +76,20 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     try:
         follow(session, workers)
     finally:
-        for process, _ in workers.values():
-            os.kill(process, signal.SIGINT)
-            os.waitpid(process, 0)
+        end([process for process, _ in workers.values()])
     return True
+
+
+def end(processes: list[int]) -> None:
+    """Interrupt workers, and kill those that have not ended after a while: a test may swallow the interrupt."""
+    for process in processes:
+        os.kill(process, signal.SIGINT)
+    latest = monotonic() + GRACE
+    for process in processes:
+        while os.waitpid(process, os.WNOHANG) == (0, 0):
+            if monotonic() > latest:
+                os.kill(process, signal.SIGKILL)
+            sleep(0.05)
 
 
 def follow(session: pytest.Session, workers: dict[Connection, tuple[int, str]]) -> None:

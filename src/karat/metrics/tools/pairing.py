@@ -58,7 +58,7 @@ def align(worth: Array) -> list[tuple[int, int]]:
     best: Array = np.zeros((rows + 1, columns + 1))  # of the first rows and columns
     for row, each in enumerate(worth):
         np.maximum.accumulate(np.maximum(best[row, :-1] + each, best[row, 1:]), out=best[row + 1, 1:])
-    found, at, column = [], rows, columns
+    steps, at, column = [], rows, columns
     while at and column:
         if best[at, column] == best[at - 1, column]:
             at -= 1
@@ -66,8 +66,8 @@ def align(worth: Array) -> list[tuple[int, int]]:
             column -= 1
         else:
             at, column = at - 1, column - 1
-            found.append((at, column))
-    return found[::-1]
+            steps.append((at, column))
+    return steps[::-1]
 
 
 def _compare_all(mine: Calls, theirs: Calls, comparison: CallComparison) -> Array:
@@ -77,10 +77,10 @@ def _compare_all(mine: Calls, theirs: Calls, comparison: CallComparison) -> Arra
         if comparison.compares_equal(tool):
             keys = [comparison.key(mine[place]) for place in at], [comparison.key(theirs[place]) for place in other]
             numbers = {key: number for number, key in enumerate(chain(*keys))}
-            found: Array = np.equal.outer(*([numbers[key] for key in side] for side in keys))
+            equal: Array = np.equal.outer(*([numbers[key] for key in side] for side in keys))
         else:
-            found = _compare(mine, at, theirs, other, comparison)
-        worth[np.ix_(at, other)] = found
+            equal = _compare(mine, at, theirs, other, comparison)
+        worth[np.ix_(at, other)] = equal
     return worth
 
 

@@ -76,7 +76,7 @@ def plan_margin(
 ) -> dict[str, MarginSize | NoSampleSize]:
     """For each metric, how many rows show no worse by a `margin`, and equivalence, if two systems do not differ.
 
-    All else is as in `plan_rows`. Raises `SpecError` for what is no margin, too.
+    All else is as in `plan_rows`. Raises `SpecError` for a margin out of range, too.
 
     >>> import karat
     >>> result = karat.score({"prediction": ["yes", "no"] * 50, "gold": ["yes"] * 100}, "em")

@@ -230,8 +230,8 @@ class Run:
         name = find_reason_column(self.schema.names, {metric.column for metric in self.manifest.metrics})
         if name is None or not known.get("not_asked"):
             return None
-        found: Array = find_left_out(self.column(name), spec) & np.isnan(self.scores(spec))
-        return found if found.any() else None
+        left_out: Array = find_left_out(self.column(name), spec) & np.isnan(self.scores(spec))
+        return left_out if left_out.any() else None
 
     def reasons(self) -> list[str | None] | None:
         """For each row why it is unscored; None where the rows have no such column."""

@@ -74,24 +74,24 @@ class RowDifferences:
 
 
 def margin_size_from_comparison(
-    found: Comparison, margin: float, *, power: float = 0.8, level: float = 0.05
+    comparison: Comparison, margin: float, *, power: float = 0.8, level: float = 0.05
 ) -> MarginSize:
     """The sizes for two systems whose differences vary as in an earlier comparison.
 
-    Raises `SpecError` for what is no margin, power or level, `DataError` where no difference is known.
+    Raises `SpecError` for a margin, a power or a level out of range, `DataError` where no difference is known.
     """
-    differences = differences_of(found)
+    differences = differences_of(comparison)
     if differences is None:
         raise DataError("rows on which the two systems differ expected, found none: their spread is not known")
-    return _solve(differences, margin, (found.scored, found.units - 1), None, power=power, level=level)
+    return _solve(differences, margin, (comparison.scored, comparison.units - 1), None, power=power, level=level)
 
 
-def differences_of(found: Comparison) -> RowDifferences | None:
+def differences_of(comparison: Comparison) -> RowDifferences | None:
     """How differences varied in a comparison; None where that is not known."""
-    if found.test == "mcnemar" and found.scored:
-        discordant = (found.wins + found.losses) / found.scored
+    if comparison.test == "mcnemar" and comparison.scored:
+        discordant = (comparison.wins + comparison.losses) / comparison.scored
         return RowDifferences(math.sqrt(discordant), discordant)
-    return RowDifferences(found.deviation) if found.deviation else None
+    return RowDifferences(comparison.deviation) if comparison.deviation else None
 
 
 def margin_size_from_scores(
@@ -124,8 +124,8 @@ def _solve(
     rows, freedom = seen
 
     def shown(size: float) -> bool:
-        found = differences.power_within(size, rows, max(freedom, 1), both=False, level=test["level"])
-        return found >= test["power"]
+        reached = differences.power_within(size, rows, max(freedom, 1), both=False, level=test["level"])
+        return reached >= test["power"]
 
     binary = differences.discordant is not None
     smallest = None if freedom < 1 or (binary and not shown(1.0)) else least_that(shown, 1.0 if binary else margin)

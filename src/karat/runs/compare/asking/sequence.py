@@ -117,20 +117,20 @@ class AskedTogether:
 
 def find_sequences(matched: Matched) -> Mapping[tuple[str, int], AskedTogether]:
     """By metric and position of a system, the rows of those that were asked together with the first."""
-    found = {
+    together = {
         (metric.spec, at): AskedTogether.find(matched, metric, at)
         for metric in matched.metrics
         for at in range(1, len(matched.runs))
     }
-    return {key: each for key, each in found.items() if each is not None}
+    return {key: each for key, each in together.items() if each is not None}
 
 
-def note_fixed(matched: Matched, found: Mapping[tuple[str, int], AskedTogether]) -> Iterator[str]:
+def note_fixed(matched: Matched, together: Mapping[tuple[str, int], AskedTogether]) -> Iterator[str]:
     """Which intervals are for a number of rows that is fixed beforehand, although it was chosen by looking."""
     fixed = "are for a number of rows that is fixed beforehand; here it was chosen by looking"
     for metric in matched.metrics:
         for at in range(1, len(matched.runs)):
-            if find_stop(matched.runs, metric, at) is not None and (metric.spec, at) not in found:
+            if find_stop(matched.runs, metric, at) is not None and (metric.spec, at) not in together:
                 yield f"{metric.spec}: rows are not taken together as when they were asked, so p and interval {fixed}"
-    if found and matched.slices is not None:
+    if together and matched.slices is not None:
         yield f"slices: p and intervals {fixed}"

@@ -105,12 +105,12 @@ def ask_judges(
         reached = np.ones(len(rows), bool) if reasons is None else np.equal(reasons, NOTHING)
         agenda = asking.agenda(metric, reached, number / len(judges))
         with change_context(agenda=agenda):
-            found = score_rows(metric, columns, plan.labels)
+            asked_rows = score_rows(metric, columns, plan.labels)
         agenda.close()
         if not agenda.capped:
-            found = agenda.leave_out(found)
+            asked_rows = agenda.leave_out(asked_rows)
             asked[metric.spec] = Asked.of(agenda.sequence, agenda.stop)
-        scored[at] = found
+        scored[at] = asked_rows
     return [each for each in scored if each is not None], asked
 
 
@@ -139,8 +139,8 @@ def score_others(plan: Plan, columns: Mapping[str, pa.Array], computed: Sequence
     others = [at for at, metric in enumerate(plan.metrics) if not metric.definition.judge]
     known = [computed[at] for at in others]
     rows = complete_rows([plan.metrics[at] for at in others], columns, known, plan.labels)
-    found = dict(zip(others, rows, strict=True))
-    return [found.get(at) for at in range(len(plan.metrics))]
+    by_place = dict(zip(others, rows, strict=True))
+    return [by_place.get(at) for at in range(len(plan.metrics))]
 
 
 def _unit_keys(plan: Plan, rows: pa.RecordBatch, numbers: Array) -> Array:
@@ -164,14 +164,14 @@ def _find_free(metrics: Sequence[Metric], scored: Sequence[Rows | None]) -> Arra
 
 def choose_free(columns: Iterable[Array]) -> Array | None:
     """The columns, of shape (rows,), that narrow an interval: the first whose values are known and differ."""
-    found = [each for each in columns if len(each) and np.isfinite(each).all() and np.ptp(each) > 0]
-    return np.column_stack(found[:MOST_FREE]) if found else None
+    varying = [each for each in columns if len(each) and np.isfinite(each).all() and np.ptp(each) > 0]
+    return np.column_stack(varying[:MOST_FREE]) if varying else None
 
 
 def find_governor(metric: Metric) -> Governor:
     """What a judge sends its requests through."""
-    found: Governor = metric.governor or current_models().governor
-    return found
+    governor: Governor = metric.governor or current_models().governor
+    return governor
 
 
 def count_money(governors: Sequence[Governor]) -> Callable[[], float]:

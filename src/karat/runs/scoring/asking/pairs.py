@@ -58,16 +58,16 @@ class Side:
         known = [rows.statistics for metric, rows in pairs if rows is not None and metric.definition.finish is None]
         return [each[self.order, 0] for each in known if each.shape[1] == 1]
 
-    def spread(self, found: Rows, answers: Array) -> Rows:
-        """The rows of the system; `answers` are the numbers in `found` of the matched ones, shape (n,)."""
+    def spread(self, judged: Rows, answers: Array) -> Rows:
+        """The rows of the system; `answers` are the numbers in `judged` of the matched ones, shape (n,)."""
         at = np.full(self.rows, -1)
         at[self.order] = answers
         alone = at < 0
-        reasons = np.full(len(found.statistics), None, object) if found.reasons is None else found.reasons
-        statistics, reasons = found.statistics[at], reasons[at]
+        reasons = np.full(len(judged.statistics), None, object) if judged.reasons is None else judged.reasons
+        statistics, reasons = judged.statistics[at], reasons[at]
         statistics[alone], reasons[alone] = np.nan, f"{LEFT_OUT} is about the rows that both systems have"
         taken = pa.array(at, mask=alone)
-        return Rows(statistics, reasons, {name: each.take(taken) for name, each in found.details.items()})
+        return Rows(statistics, reasons, {name: each.take(taken) for name, each in judged.details.items()})
 
 
 def difference_sequence(
@@ -96,8 +96,8 @@ def find_judge(metrics: Sequence[Metric]) -> Metric:
     """
     judges = [metric for metric in metrics if metric.judge is not None]
     if len(judges) != 1:
-        found = " and ".join(metric.spec for metric in judges) or "none"
-        raise SpecError(f"until (--until decided) asks one judge about two systems, -m judge:NAME; found {found}")
+        named = " and ".join(metric.spec for metric in judges) or "none"
+        raise SpecError(f"until (--until decided) asks one judge about two systems, -m judge:NAME; found {named}")
     known = judges[0].definition
     if not known.judge or known.finish is not None or known.low is None or known.high is None:
         raise SpecError(f"{judges[0].spec}: until is for judges whose value is a mean of scores within bounds")
@@ -136,11 +136,11 @@ def ask_pairs(
         until, order.paired, sequence, reached, governor, count_money([governor]), metric.name, paired=True
     )
     with change_context(agenda=agenda), report_progress_to(advance):
-        found = score_rows(metric, columns, labels)
+        judged = score_rows(metric, columns, labels)
     agenda.close()
     if agenda.capped:
         raise DataError(f"{agenda.capped}; nothing is decided by then: the replies so far are kept, raise the cap")
-    found, stop = agenda.leave_out(found), replace(agenda.stop, margin=margin)
+    judged, stop = agenda.leave_out(judged), replace(agenda.stop, margin=margin)
     scores = np.empty(2 * len(keys))
     scores[agenda.order.rows] = agenda.scores
     answered = list[Answered]()
@@ -149,7 +149,7 @@ def ask_pairs(
         population = Population(order.sizes, _bounds(metric), None if own_free is None else order.add_up(own_free))
         own = ConfidenceSequence(population, inference, until.width)
         order.add_units(own, scores[at::2], stop.asked)
-        rows = side.spread(found, np.arange(at, 2 * len(keys), 2))
+        rows = side.spread(judged, np.arange(at, 2 * len(keys), 2))
         answered.append({metric.spec: (rows, Asked.of(own, stop))})
     return answered
 
