@@ -19,7 +19,6 @@ from karat.data.storage.addresses import to_path
 from karat.data.write import open_output
 from karat.runs.labels.labels import Labels
 from karat.runs.scoring.arguments import Destination, Selection
-from karat.runs.scoring.asking.ask import check_until
 from karat.runs.scoring.plan import Plan, plan_run
 from karat.runs.scoring.result import Result
 from karat.runs.scoring.tasks.batches import Batch, add_up, score_batches
@@ -120,7 +119,10 @@ def score(
         selection = replace(selection, data=frame)
     destination.check(selection)
     plan = replace(plan_run(selection, metrics, inference), until=until)
-    check_until(plan)
+    if until is not None:
+        from karat.runs.scoring.asking.ask import check_until  # noqa: PLC0415  (only where judges are asked by a rule)
+
+        check_until(plan)
     if run is None:
         return carry_out(plan, destination, progress, None)
     from karat.runs.scoring.provenance.describe import describe_run  # noqa: PLC0415  (only where a run is stored)

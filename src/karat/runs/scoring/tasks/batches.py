@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +20,12 @@ from karat.core.parallel import map_ordered
 from karat.core.progress import report_progress_to
 from karat.runs.columns.judged_documents import count_judged
 from karat.runs.columns.lengths import count_lengths, depends_on_length
-from karat.runs.scoring.asking.ask import Asked, ask_judges
 from karat.runs.scoring.plan import Plan, find_json_in_text
 from karat.runs.scoring.tasks.progress import RowCounter
 from karat.runs.scoring.totals.totals import Totals
+
+if TYPE_CHECKING:
+    from karat.runs.scoring.asking.ask import Asked
 
 _SCORES = 1 << 22  # in a batch: 65,536 rows by 64 metrics, or fewer rows by more metrics
 
@@ -101,6 +104,8 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
                     scored = complete_rows(plan.metrics, batch.columns, each.computed, plan.labels)
                     batch = replace(batch, scored=scored)
                 else:
+                    from karat.runs.scoring.asking.ask import ask_judges  # noqa: PLC0415  (seldom)
+
                     scored, asked = ask_judges(plan, batch.rows, batch.columns, batch.numbers, each.computed)
                     batch = replace(batch, scored=scored, asked=asked)
         yield batch
