@@ -71,6 +71,33 @@ def test_a_buffer_that_is_longer_than_its_numbers_is_read():
     assert not is_refused(pa.Array.from_buffers(pa.string(), 2, buffers))
 
 
+@given(
+    st.lists(st.none() | st.lists(st.binary(max_size=3), max_size=3), max_size=9), st.integers(0, 3), st.integers(0, 9)
+)
+def test_of_lists_the_cells_of_the_slice_are_checked(lists, first, size):
+    stored = pa.array([lists], pa.list_(pa.list_(pa.binary()))).values
+    texts = stored.values
+    texts = pa.Array.from_buffers(pa.string(), len(texts), texts.buffers())
+    column = pa.ListArray.from_arrays(stored.offsets, texts, mask=stored.is_null())[first:][:size]
+    cells = [cell for each in lists[first:][:size] for cell in each or []]
+    assert is_refused(column) == any(cell.decode(errors="replace").encode() != cell for cell in cells)
+
+
+def test_the_row_of_a_list_is_named_though_it_is_in_a_later_batch():
+    texts = pa.Array.from_buffers(pa.string(), 4, pa.array([b"a", b"b", b"c", b"\xff"], pa.binary()).buffers())
+    column = pa.ListArray.from_arrays([0, 2, 3, 4], texts)
+    _check_cells(pa.RecordBatch.from_arrays([column[:2]], ["texts"]), "file", 0)
+    with pytest.raises(RowError, match="file, column 'texts', row 3: "):
+        _check_cells(pa.RecordBatch.from_arrays([column[2:]], ["texts"]), "file", 2)
+
+
+def test_another_number_of_null_lists_than_there_are_is_refused():
+    stored = pa.array([["a"], None, []])
+    column = pa.Array.from_buffers(stored.type, 3, stored.buffers()[:2], 2, children=[stored.values])
+    assert is_refused(column)
+    assert is_invalid(column)
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_file_that_gives_other_rows_than_it_says_is_refused(rows):
     batch = pa.record_batch({"text": ["a", "b"]})

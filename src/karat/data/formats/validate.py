@@ -71,9 +71,9 @@ def _check_cells(batch: pa.RecordBatch, name: str, row: int) -> None:
         try:
             column.validate()  # that the buffers are as long as they should be
             if not (pa.types.is_primitive(field.type) or is_ascii(column)):
-                column.validate(full=True)
-            elif (nulls := _count_nulls(column)) != column.null_count:  # other cells are right whatever their bytes are
-                raise pa.ArrowInvalid(f"expected {column.null_count} nulls, found {nulls}: is it damaged?")
+                _check_nested(column)
+            else:
+                _check_nulls(column)  # the cells are right whatever their bytes are
         except pa.ArrowInvalid as error:
             where = f"{name}, column {field.name!r}"
             if "UTF8" in str(error) and _is_readable(column):
@@ -81,12 +81,27 @@ def _check_cells(batch: pa.RecordBatch, name: str, row: int) -> None:
             raise DataError(f"{where}: {error}") from error
 
 
-def _count_nulls(column: pa.Array) -> int:
-    """The nulls of a column that is not nested, by its bits, whatever a file says about their number."""
+def _check_nested(column: pa.Array) -> None:
+    """Raise `ArrowInvalid` as `validate(full=True)` does, which of a slice of lists checks the cells of all of them."""
+    if type(column) not in (pa.ListArray, pa.LargeListArray):
+        column.validate(full=True)
+        return
+    if not len(column):
+        return
+    _check_nulls(column)
+    ends = column.offsets.to_numpy()
+    if ends[0] < 0 or ends[-1] > len(column.values) or (ends[1:] < ends[:-1]).any():
+        column.validate(full=True)
+    _check_nested(column.values.slice(ends[0], ends[-1] - ends[0]))
+
+
+def _check_nulls(column: pa.Array) -> None:
+    """Raise `ArrowInvalid` where the nulls of a column, by its bits, are not as many as its file says."""
     if (bits := column.buffers()[0]) is None:
-        return 0
+        return
     valid = pa.BooleanArray.from_buffers(pa.bool_(), len(column), [None, bits], 0, column.offset)
-    return len(column) - int(valid.true_count)
+    if (nulls := len(column) - int(valid.true_count)) != column.null_count:
+        raise pa.ArrowInvalid(f"expected {column.null_count} nulls, found {nulls}: is it damaged?")
 
 
 def _is_readable(column: pa.Array) -> bool:
