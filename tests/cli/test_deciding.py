@@ -74,6 +74,14 @@ def test_money_and_margins_end_it(server):
     within = compare("a.jsonl", "c.jsonl", "--until", "decided", "--margin", "0.2", "-o", "compared.md")
     assert within.exit_code == 0, within.output
     assert "by its rule (decided: equivalent)" in Path("compared.md").read_text()
+    no_worse = compare("a.jsonl", "c.jsonl", "--until", "no-worse", "--fail-unless-no-worse", "0.2", "--json")
+    assert no_worse.exit_code == 0, no_worse.output
+    (earlier,) = json.loads(no_worse.stdout)["findings"]
+    assert earlier["stop"]["met"] == "decided: no worse"
+    (later,) = json.loads(compare("a.jsonl", "c.jsonl", "--until", "decided", "--margin", "0.2", "--json").stdout)[
+        "findings"
+    ]
+    assert earlier["stop"]["asked"] < later["stop"]["asked"]
 
 
 def test_a_dry_run_asks_nothing(server):
@@ -90,6 +98,7 @@ def test_a_dry_run_asks_nothing(server):
         (["--until", "decided", "--replies", "r.jsonl"], "leave --replies away"),
         (["--until", "decided", "--rank"], "leave --rank away"),
         (["--until", "decided", "-m", "judge:refusal"], "asks one judge about two systems"),
+        (["--until", "no-worse"], "needs a margin"),
         (["--until", "decided", "--margin", "2"], "no less than the range"),
     ],
 )

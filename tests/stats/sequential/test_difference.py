@@ -7,6 +7,7 @@ from karat.errors import SpecError
 from karat.stats.inference import Inference
 from karat.stats.sequential.difference import DifferenceSequence
 from karat.stats.sequential.population import Population
+from karat.stats.sequential.until import Until
 
 BOUNDS = (-1.0, 1.0)
 
@@ -81,6 +82,7 @@ def test_decisions(shares, options, decision):
         assert test.verdict == decision
         assert sequence.p > 0.05
     assert (sequence.rows_to_decide() == 0) == (decision in {"better", "worse", "equivalent"})
+    assert (sequence.rows_to_decide(Until(no_worse=True).decisions) == 0) == (decision != "unclear")
 
 
 def test_rows_that_only_one_system_has_do_not_count():

@@ -21,9 +21,9 @@ _option = options_under("Asking a judge about two systems")
 _ABOVE_0 = Real(0, min_open=True)
 _OPTIONS: Sequence[Callable[[Command], Command]] = [
     _option(
-        "--until", type=click.Choice(["decided"]),
+        "--until", type=click.Choice(["decided", "no-worse"]),
         help="Ask the judge of -m about both answers to each row, in a random order, until one system is shown to be "
-        "better or, with --margin, both to be equivalent.",
+        "better or, with --margin, both to be equivalent; no-worse: or the second to be no worse by the margin.",
     ),
     _option(
         "--until-width", type=_ABOVE_0, metavar="WIDTH",
@@ -45,9 +45,9 @@ class DecidingOptions(UntilOptions):
         return any(vars(self).values())
 
     @property
-    def decided(self) -> bool:
-        """Whether a decision ends it."""
-        return self.until is not None
+    def decision(self) -> str | None:
+        """The decision that ends it."""
+        return self.until
 
     @contextmanager
     def ask(

@@ -37,13 +37,13 @@ class UntilOptions:
     until_cost: float | None
 
     @property
-    def decided(self) -> bool:
-        """Whether a decision about two systems ends it."""
-        return False
+    def decision(self) -> str | None:
+        """The decision about two systems that ends it: "decided", or "no-worse"."""
+        return None
 
     def read(self, asking: ModelOptions) -> Until | None:
         """The rule; raises `click.UsageError` where the flags of models contradict it."""
-        flags = {"--until": self.decided, "--until-width": self.until_width, "--until-cost": self.until_cost}
+        flags = {"--until": self.decision, "--until-width": self.until_width, "--until-cost": self.until_cost}
         if (flag := next((name for name, value in flags.items() if value), None)) is None:
             return None
         if asking.write_requests is not None or asking.replies:
@@ -55,7 +55,7 @@ class UntilOptions:
             )
         from karat.stats.sequential.until import Until  # noqa: PLC0415  (heavy)
 
-        return Until(self.until_width, self.until_cost, self.decided)
+        return Until(self.until_width, self.until_cost, self.decision == "decided", self.decision == "no-worse")
 
 
 def until_options(command: Command) -> Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from karat.core.columns.kinds import Array
 from karat.core.metric.definition import Direction
@@ -90,12 +91,17 @@ class DifferenceSequence(ConfidenceSequence):
         ends = self._within.low, self._within.high
         return MarginTest(self.margin, self._level, *ends, *ps, no_worse, equivalent)
 
-    def rows_to_decide(self) -> int:
-        """About how many further rows a decision takes, if the difference stays as it is; at most those left."""
-        value = abs(self.value)
-        if math.isnan(value) or self.decision in DECIDED:
-            return 0 if self.decision in DECIDED else self.rows
-        half = max(value, 0.0 if self.margin is None else self.margin - value)
+    def rows_to_decide(self, decisions: Collection[str] = DECIDED) -> int:
+        """About how many further rows one of these verdicts takes, if the difference stays as it is."""
+        if self.decision in decisions:
+            return 0
+        if math.isnan(self.value):
+            return self.rows
+        gain = self.value if self._direction == "maximize" else -self.value
+        ways = {"better": gain, "worse": -gain}
+        if self.margin is not None:
+            ways |= {"equivalent": self.margin - abs(gain), "no worse": self.margin + gain}
+        half = max((ways.get(each, 0.0) for each in decisions), default=0.0)
         return self.rows_to(2 * half) if half > 0 else self.rows - self.asked
 
     def _inside_margin(self) -> tuple[bool, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import ceil
 
 import numpy as np
@@ -70,7 +71,7 @@ class ConfidenceSequence:
         """What it decides: nothing, where it is about one mean."""
         return ""
 
-    def rows_to_decide(self) -> int:
+    def rows_to_decide(self, decisions: Collection[str]) -> int:  # noqa: ARG002  (of two systems)
         """About how many further rows a decision takes: all that are left, where there is none to come to."""
         return self.rows - self.asked
 

@@ -14,9 +14,9 @@ DECIDED = ("better", "worse", "equivalent")  # the verdicts on two systems than 
 class Until:
     """When asking stops: at this `width` of the interval, from end to end, or once this `cost` in USD is spent.
 
-    `decided`: once two systems that are compared are shown to differ, or to be equivalent within a margin. With
-    several, whichever comes first; after the last row in any case. Raises `SpecError` for none, and for a number that
-    is not above 0.
+    `decided`: once two systems that are compared are shown to differ, or to be equivalent within a margin; `no_worse`:
+    also once the second is shown to be no worse by the margin. With several, whichever comes first; after the last row
+    in any case. Raises `SpecError` for none, and for a number that is not above 0.
 
     >>> until = Until(width=0.06, cost=20)
     >>> until.met(width=0.07, spent=12.0), until.met(width=0.0599, spent=12.0), until.met(width=0.07, spent=20.0)
@@ -28,20 +28,26 @@ class Until:
     width: float | None = None
     cost: float | None = None
     decided: bool = False
+    no_worse: bool = False
 
     def __post_init__(self) -> None:
         for name, value in {"width": self.width, "cost": self.cost}.items():
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise SpecError(f"{name}={value!r}: expected a number above 0")
-        if self.width is None and self.cost is None and not self.decided:
+        if self.width is None and self.cost is None and not self.decisions:
             raise SpecError("expected a width, a cost or a decision at which asking stops")
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """The verdicts on two systems that end it."""
+        return (*DECIDED, "no worse") if self.no_worse else DECIDED if self.decided else ()
 
     def met(self, width: float, spent: float = 0.0, decision: str = "") -> str:
         """The part of the rule that a width, a decision or money spent has met, in words; empty where asking goes on.
 
         `decision`: a verdict on two systems that are compared.
         """
-        if self.decided and decision in DECIDED:
+        if decision in self.decisions:
             return f"decided: {decision}"
         if self.width is not None and width <= self.width:
             return f"width {self.width:g}"

@@ -58,6 +58,8 @@ class Asking:
         known = {metric.spec: metric.definition for metric in chosen}
         scales = {spec: Scale(None, (each.low, each.high), each.direction) for spec, each in known.items()}
         own = find_margins(margin, scales, inference).get(find_judge(chosen).spec)
+        if until is not None and until.no_worse and own is None:
+            raise SpecError("until=Until(no_worse=True) (--until no-worse) needs a margin: margin=0.02 (--margin 0.02)")
         return cls(chosen, until, own, inference, run, progress)
 
     def ask(self, systems: Sequence[System | Named], on: str | None, how: How) -> list[Named]:

@@ -163,8 +163,8 @@ class RowAgenda:
     def more(self) -> int:
         """About how many further rows the rule takes."""
         rows = self.sequence.rows - self.sequence.asked
-        if self.until.decided:
-            rows = min(rows, self.sequence.rows_to_decide())
+        if self.until.decisions:
+            rows = min(rows, self.sequence.rows_to_decide(self.until.decisions))
         if self.until.width is not None:
             rows = min(rows, self.sequence.rows_to(self.until.width))
         spent = self.spent()
@@ -203,7 +203,7 @@ class RowAgenda:
     def stop(self) -> Stop:
         """How it ended."""
         asked, rows = self.sequence.asked, self.sequence.rows
-        rule = self.until.width, self.until.cost, self.until.decided
+        rule = self.until.width, self.until.cost, bool(self.until.decisions)
         return Stop(
             asked, rows, self.order.seed, self.met if asked < rows else "", *rule, paired=self.paired, drift=self._drift
         )

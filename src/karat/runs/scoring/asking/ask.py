@@ -59,7 +59,7 @@ class Asked:
 def check_until(plan: Plan) -> None:
     """Raise `SpecError` for a plan with a rule whose metrics, or rows, cannot be asked until it ends that."""
     judges = [metric for metric in plan.metrics if metric.judge is not None]
-    if plan.until is not None and plan.until.decided and plan.answered is None:
+    if plan.until is not None and plan.until.decisions and plan.answered is None:
         raise SpecError("until=Until(decided=True) (--until decided) is about two systems: compare them")
     if not judges:
         raise SpecError("until (--until-width, --until-cost) is about judges, but no metric is one: judge:NAME")
