@@ -200,6 +200,8 @@ def _print(listed: list[KeptRun]) -> None:
 
 def _describe(run: Run) -> list[tuple[str, str]]:
     """A heading and a text for each line about how a run was made."""
+    from karat.metrics.names.legend import name_recipes  # noqa: PLC0415  (heavy)
+
     manifest = run.manifest
     settings = "  ".join(f"{name}={value}" for name, value in manifest.settings.items() if value is not None)
     lines = [
@@ -211,6 +213,8 @@ def _describe(run: Run) -> list[tuple[str, str]]:
         ("versions", "  ".join(f"{name} {version}" for name, version in manifest.versions.items())),
     ]
     lines += [("metric", str(metric.signature)) for metric in manifest.metrics]
+    recipes = name_recipes({metric.spec: metric.recipe for metric in manifest.metrics})
+    lines += [("recipe", line.removeprefix("recipe ")) for line in recipes]
     if manifest.models is not None:
         lines.append(("models", "  ".join(f"{what}={value}" for what, value in manifest.models.items())))
     return lines

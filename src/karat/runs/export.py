@@ -55,7 +55,8 @@ def _read_values(run: Run) -> Iterator[MetricValue]:
         for label, entry in ((None, whole), *whole.get("groups", {}).items()):
             corrected = Corrected(**entry["corrected"]) if entry.get("corrected") else None
             caution = whole.get("caution", "") if label is None else ""
-            yield MetricValue(metric.spec, label, stored_value(entry), corrected, (metric.low, metric.high), caution)
+            bounds = metric.low, metric.high
+            yield MetricValue(metric.spec, label, stored_value(entry), corrected, bounds, caution, metric.recipe)
 
 
 def _junit(run: Run) -> Iterator[str]:

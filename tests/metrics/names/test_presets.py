@@ -63,3 +63,14 @@ def test_a_metric_may_be_given_beside_a_preset_that_holds_it():
     assert parse_all(["preset:squad", "preset:squad", "f1"]) == parse_all("preset:squad")
     with pytest.raises(SpecError, match="ndcg@10 is given twice"):
         parse_all(["preset:trec_eval", "ndcg@10", "ndcg@10"])
+
+
+def test_the_preset_is_named_in_the_manifest_and_beside_the_values(tmp_path, monkeypatch):
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
+    rows = {"prediction": ["a", "b"], "reference": ["a", "a"]}
+    scored = karat.score(rows, ["rouge_l", "squad"], run="one")
+    assert [each.recipe for each in scored.run.manifest.metrics] == ["", "squad", "squad"]
+    assert "recipe squad: em, f1" in scored.values_table().notes
+    assert parse_all("squad")[1].using(normalize="none").recipe == ""
+    karat.score(rows, ["em", "f1"], run="two")
+    assert karat.compare("one", "two").findings[0].comparison.difference == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
@@ -201,7 +202,7 @@ def _is_typed(name: str) -> bool:
 def _using(metric: Metric, **settings: Any) -> Metric:
     """The metric whose judge has other settings."""
     if metric.definition.judge:
-        return metric.using(**settings)
+        return replace(metric.using(**settings), recipe=metric.recipe)
     return metric.using(metric=_using(cast("Metric", metric.definition.inner), **settings))
 
 

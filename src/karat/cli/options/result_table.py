@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from karat.cli.options.item_table import print_items
 from karat.cli.options.screen import Screen, Tint, open_screen
 from karat.core.columns.arrow import lists_text
-from karat.metrics.names.legend import tell_apart
+from karat.metrics.names.legend import name_recipes, tell_apart
 from karat.runs.columns.lengths import list_cautions
 from karat.runs.scoring.result import Result
 
@@ -47,7 +47,8 @@ def print_result(result: Result, by: str | None) -> None:
         screen.line("worst to best: the value if every unscored row had the worst, or the best, score", "dim")
         for line in _describe_reasons(result):
             screen.line(line, "dim")
-    for line in chain(tell_apart(result.values), _describe_counts(result)):
+    recipes = name_recipes({each.spec: each.recipe for each in result.metrics})
+    for line in chain(recipes, tell_apart(result.values), _describe_counts(result)):
         screen.line(line, "dim")
     for metric in result.metrics:
         counts = result.counts.get(metric.spec, {})

@@ -26,9 +26,11 @@ class Metric(Configured):
 
     Calling it with columns (lists, Arrow arrays, pandas and polars series) returns one score for each row as an Arrow
     array of float64, null where a row is unscored. `short`: the short name under which it was found, which is its spec.
+    `recipe`: the name of the preset that it was in, as the preset has it.
     """
 
     short: str = ""
+    recipe: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,7 +88,8 @@ class Metric(Configured):
         definition = self.definition
         if definition.specialise is not None:
             definition = definition.specialise(definition, values)
-        return replace(self, definition=definition, settings=values, short="" if settings else self.short)
+        names = {} if not settings else {"short": "", "recipe": ""}
+        return replace(self, definition=definition, settings=values, **names)
 
     def named(self, short: str) -> Metric:
         """The metric with the settings that one of its short names stands for; the same metric for any other name."""

@@ -14,6 +14,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self
 
 from karat.core.errors import SpecError, did_you_mean
@@ -219,6 +220,7 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     alone: set[str] = set()
     for each in [metrics] if isinstance(metrics, str | Metric) else metrics:
         specs = expand(each) if isinstance(each, str) else ()
+        preset = find_preset(each) if isinstance(each, str) else None
         for metric in map(load, specs) if isinstance(each, str) else [each]:
             if not isinstance(metric, Metric):
                 raise SpecError(f"{metric!r} is not a metric: a spec such as 'token_f1' or a Metric is expected")
@@ -226,7 +228,7 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
                 if metric.full_spec in alone:
                     raise SpecError(f"{metric} is given twice")
                 alone.add(metric.full_spec)
-            found.setdefault(metric.full_spec, metric)
+            found.setdefault(metric.full_spec, replace(metric, recipe=preset.name) if preset else metric)
     if not found:
         raise SpecError("no metric is given")
     if len(found) > _MOST:

@@ -232,13 +232,12 @@ class Result:
     def _each(self) -> Iterator[MetricValue]:
         """Each metric's value, then its groups' values."""
         ranges = {each.spec: (each.definition.low, each.definition.high) for each in self.metrics}
-        cautions = self.cautions
+        recipes, cautions = {each.spec: each.recipe for each in self.metrics}, self.cautions
         for spec, value in self.values.items():
             for label, each in ((None, value), *self.groups.get(spec, {}).items()):
                 caution = cautions.get(spec, "") if label is None else ""
-                yield MetricValue(
-                    spec, label, each, self._corrected(spec, label), ranges.get(spec, (None, None)), caution
-                )
+                bounds, corrected = ranges.get(spec, (None, None)), self._corrected(spec, label)
+                yield MetricValue(spec, label, each, corrected, bounds, caution, recipes.get(spec, ""))
 
     def _corrected(self, spec: str, label: str | None) -> Corrected | None:
         return self.corrected.get(spec) if label is None else self.corrected_groups.get(spec, {}).get(label)

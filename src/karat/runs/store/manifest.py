@@ -42,7 +42,7 @@ class ScoredMetric:
 
     `column` is the name of its score column. `signature` is None where it is not known: in a scored file that is not
     a run. `counts`: the metric has a `finish`, so its value is computed from counts, not as the mean of the scores.
-    `low`, `high` and `direction` are the metric's definition's.
+    `low`, `high` and `direction` are the metric's definition's, `recipe` is the preset by which it was named.
     """
 
     spec: str
@@ -52,6 +52,7 @@ class ScoredMetric:
     low: float | None
     high: float | None
     counts: bool
+    recipe: str = ""
 
     @property
     def scale(self) -> Scale:
@@ -69,7 +70,7 @@ def describe_metric(metric: Metric, column: str, *, signed: bool = True) -> Scor
     """The entry of a metric in a manifest; `column` holds its scores. Without `signed` its signature is not known."""
     known, signature = metric.definition, metric.signature if signed else None
     counts = known.finish is not None
-    return ScoredMetric(metric.spec, signature, column, known.direction, known.low, known.high, counts)
+    return ScoredMetric(metric.spec, signature, column, known.direction, known.low, known.high, counts, metric.recipe)
 
 
 def find_scores(schema: pa.Schema, where: str) -> tuple[ScoredMetric, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from karat.metrics.names.legend import tell_apart
+from karat.metrics.names.legend import name_recipes, tell_apart
 from karat.runs.columns.lengths import list_cautions
 from karat.runs.table.table import Column, Row, Table, spell_estimate, spell_range
 from karat.stats.aggregate import Bounds, points
@@ -22,7 +22,7 @@ class MetricValue:
     """The value of a metric, over all rows or over one slice of them, and that corrected by people.
 
     `bounds` are the lowest and the highest value that the metric can have, `caution` says why the value is low however
-    right the answers are.
+    right the answers are. `recipe` is the preset by which the metric was named.
     """
 
     spec: str
@@ -31,6 +31,7 @@ class MetricValue:
     corrected: Corrected | None = None
     bounds: Bounds = (None, None)
     caution: str = ""
+    recipe: str = ""
 
     def as_row(self) -> dict[str, Any]:
         """The figures with their names, as a row of a table."""
@@ -76,6 +77,7 @@ def value_table(values: Sequence[MetricValue], confidence: float, *, percent: bo
     ]
     cautions = list_cautions({each.spec: each.caution for each in values if each.caution})
     notes = [*(["Values from 0 to 1 are in per cent."] if percent else []), *cautions]
+    notes += name_recipes({each.spec: each.recipe for each in values})
     notes += tell_apart([each.spec for each in values], hint=False)
     rows = [
         row

@@ -45,7 +45,7 @@ class MatchedValues:
         values = [
             MetricValue(
                 each.spec, label, value, corrected.get((each.spec, label)), each.scale.bounds,
-                "" if label else cautions.get(each.spec, ""),
+                "" if label else cautions.get(each.spec, ""), each.recipe,
             )
             for each in metrics
             for label, value in read[each.spec].items()
