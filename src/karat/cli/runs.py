@@ -251,4 +251,5 @@ def _result(run: Run) -> Result:
         clusters=None if (stored := run.values.get("clusters")) is None else Clusters(**stored),
         confidence=run.manifest.settings.get("confidence", 0.95),
         stops=run.stops,
+        settings=run.manifest.settings,
     )

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 @click.option("--gold", type=DATA, help="A second file with the gold, joined by --on; or qrels.")
 @click.option("--on", type=COLUMN, help="The id that joins FILE with --gold and --human (LEFT=RIGHT if it differs).")
 @click.option(
+    "--gold-patch", type=FILE, help="Gold that people found wrong, ambiguous or incomplete: karat label --gold."
+)
+@click.option(
     "--predictions",
     multiple=True,
     type=COLUMN,
@@ -71,6 +74,7 @@ def score(
     karat score run.txt --gold qrels.txt -m ndcg@10 -m "average_precision(rel=2)@100"
     karat score answers.jsonl -m judge:correctness --model NAME --budget 5 --price 1,4 --run first
     karat score answers.jsonl -m em -m judge:correctness --model NAME --until-width 0.06
+    karat score answers.jsonl -m em --gold-patch patch.jsonl --run patched
     karat score answers.jsonl -m judge:correctness --model NAME --human labels.csv --on id --label-map good=1,bad=0
     karat score "nightly/*.parquet" -m em --run nightly --engine ray --address ray://head:10001
     karat score --phoenix http://localhost:6006 --project NAME --since 2h -m judge:refusal --model NAME --annotate
@@ -92,7 +96,7 @@ def score(
     outbox = None if dry_run else spans.open_outbox()
     options["keep"] = outbox is not None  # the command prints no rows
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}
-    rows |= {name: value for name, value in vars(spans).items() if value}
+    rows |= {name: value for name, value in (*vars(spans).items(), ("gold_patch", options["gold_patch"])) if value}
     same = [
         None if file is None else str(Path(file).absolute()),
         options["map"],

@@ -32,10 +32,9 @@ def print_result(result: Result, by: str | None) -> None:
     if mapping := [f"{role} ← {column}" for role, column in result.mapping.items() if role not in named]:
         tools = f"{' and '.join(result.tools)}: " if result.tools else ""
         screen.line(tools + "  ".join(mapping), "dim")
-    for line in filter(
-        None, (result.gathered, "" if result.clusters is None or result.clusters.named else str(result.clusters))
-    ):
-        screen.line(line, "dim")
+    clusters = None if result.clusters is None or result.clusters.named else result.clusters
+    for about in filter(None, (result.gathered, clusters, result.gold_patch)):
+        screen.line(str(about), "dim")
     if result.joined is not None:
         for line in _describe_join(result):
             screen.line(line)

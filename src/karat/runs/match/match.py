@@ -23,6 +23,7 @@ from karat.runs.match.row_groups import RowClusters, Slices, read_clusters, read
 from karat.runs.match.shared_metrics import (
     SharedMetric,
     compare_metrics,
+    find_patch,
     list_unshared,
     list_unsigned,
     share_metrics,
@@ -129,12 +130,20 @@ def match(
     slices = None if by is None else read_slices(runs, rows, by)
     about = [
         *(run.note for run in runs if run.note),
+        *_note_patch(runs),
         *(_note_stops(runs, shared) if scored else ()),
         *([str(clusters.about)] if clusters else []),
     ]
     if len(runs) > 1:
         about = [*_note_pairing(runs, rows), *about, *(_note_metrics(runs, shared) if scored else ())]
     return Matched(runs, shared, rows, labelled, clusters, slices, (*about, *notes))
+
+
+def _note_patch(runs: Sequence[Run]) -> Iterator[str]:
+    """The gold patch with which the runs were scored, where it was one."""
+    notes = list(map(find_patch, runs))
+    if notes[0] is not None and len({note and note.digest for note in notes}) == 1:
+        yield str(notes[0])
 
 
 def _note_stops(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterator[str]:

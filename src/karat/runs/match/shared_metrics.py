@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from karat.core.errors import DataError, SpecError
 from karat.core.metric.spec import match_spec, parse
+from karat.runs.columns.gold_patch import PatchNote
 from karat.runs.store.manifest import CODE, ENDPOINTS, ScoredMetric
 from karat.runs.store.run import Run
 from karat.stats.aggregate import Scale
@@ -119,9 +120,33 @@ def compare_metrics(first: Run, run: Run, metrics: Iterable[tuple[ScoredMetric, 
                 problem = f"{ours.spec} was scored differently in {names}: the code of {name} has changed"
                 yield problem, "Score both with the same code"
 
+    yield from _compare_patches(first, run)
     endpoints: list[Any] = [each.manifest.settings.get(ENDPOINTS) for each in (first, run)]
     if all(endpoints) and endpoints[0] != endpoints[1]:
         yield f"{names} asked their models at different addresses: {'; '.join(map(', '.join, endpoints))}", ""
+
+
+def _compare_patches(first: Run, run: Run) -> Iterator[Difference]:
+    """Whether the gold was patched in another way; of a file that is not known, but its gold is."""
+    if any(metric.signature is None for each in (first, run) for metric in each.manifest.metrics):
+        return
+    patches = {each.name: find_patch(each) for each in (first, run)}
+    if len({patch and patch.digest for patch in patches.values()}) == 1:
+        return
+    known = [(name, patch) for name, patch in patches.items() if patch is not None]
+    problem = " and ".join(f"{name} with the gold patch {patch.name}" for name, patch in known)
+    problem = problem.replace(" with", " was scored with", 1)
+    patch, without = known[0][1], [name for name, patch in patches.items() if patch is None]
+    if without:
+        problem, of = f"{problem}, {without[0]} without it", f"{without[0]} with it too"
+    else:
+        problem, of = f"{problem}, which decides otherwise", "both with one patch"
+    yield problem, f"Score {of}: karat score … --gold-patch {patch.name} (in Python, gold_patch='{patch.name}')"
+
+
+def find_patch(run: Run) -> PatchNote | None:
+    """What patched the gold of a run; None where nothing did."""
+    return PatchNote.of(run.manifest.settings)
 
 
 def _describe(metric: ScoredMetric) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from karat.core.errors import SpecError
 from karat.data.write import check_output, refuse_overwriting
+from karat.runs.columns.gold_patch import GoldPatch, as_settings
 from karat.runs.labels.labels import Labels
 from karat.runs.store.folders import run_folder
 
@@ -23,7 +24,7 @@ NONE = "none"
 class Selection:
     """Which rows are scored, which columns are used for what, which make groups and clusters, and people's labels.
 
-    `id` tells apart rows that have no order.
+    `id` tells apart rows that have no order. `gold_patch` is what people say of gold that is wrong.
     """
 
     data: Any
@@ -36,6 +37,7 @@ class Selection:
     limit: int | None = None
     human: Labels | None = None
     id: str | None = None
+    gold_patch: GoldPatch | None = None
 
     @property
     def by_value(self) -> list[str]:
@@ -45,13 +47,13 @@ class Selection:
 
     @property
     def joins_gold(self) -> str | None:
-        """The id that joins the gold; without gold `on` joins people's labels."""
-        return self.on if self.human is None or self.gold is not None else None
+        """The id that joins the gold; without gold `on` joins people's labels, or what they say of gold."""
+        return self.on if self.gold is not None or (self.human is None and self.gold_patch is None) else None
 
     def as_settings(self) -> dict[str, Any]:
         """The arguments that a manifest has under `settings`: those that decide what is scored."""
         by_name = {name: getattr(self, name) for name in ("by", "cluster", "where", "limit")}
-        return {"on": self.joins_gold, **by_name}
+        return {"on": self.joins_gold, **by_name, **as_settings(self.gold_patch)}
 
 
 @dataclass(frozen=True)

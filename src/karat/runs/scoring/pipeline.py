@@ -17,6 +17,7 @@ from karat.data.join.match import Unmatched
 from karat.data.open import open_source
 from karat.data.storage.addresses import to_path
 from karat.data.write import open_output
+from karat.runs.columns.gold_patch import read_patch
 from karat.runs.labels.labels import Labels
 from karat.runs.scoring.arguments import Destination, Selection
 from karat.runs.scoring.plan import Plan, plan_run
@@ -62,6 +63,7 @@ def score(
     max_failed_tasks: int = 0,
     id: str | None = None,  # noqa: A002  (the field's word)
     until: Until | None = None,
+    gold_patch: Any = None,
 ) -> Result:
     """Score a table of answers with one or more metrics.
 
@@ -95,6 +97,11 @@ def score(
     metrics in the call, which are known of all rows, narrow it. The seed decides the order: the same seed asks the same
     rows, also when a run is resumed, and takes earlier answers from the cache of replies. All rows are held in memory.
 
+    `gold_patch`: what people say of gold that may be wrong, a file of `karat label --gold` or a list of dicts with
+    `id`, `old`, `verdict` ("right", "wrong", "ambiguous", "also right"), `new`, `who` and `why`: gold is replaced or
+    added to, or the row has no score. Rows are found by the id `on`, else by one that tells rows apart. Two runs are
+    compared only with the same patch.
+
     Raises a `karat.KaratError` whose message says what to do; `output` is then not written.
 
     >>> result = score({"output": ["Paris", "Rome"], "expected": ["Paris", None]}, "em")
@@ -114,7 +121,8 @@ def score(
     human = Labels.of(human, label_map)
     if human is not None and human.system is None:
         human = replace(human, system=run)
-    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit, human, id)
+    patch = None if gold_patch is None else read_patch(gold_patch)
+    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit, human, id, patch)
     if (frame := open_frame(selection, destination)) is not None:
         selection = replace(selection, data=frame)
     destination.check(selection)

@@ -42,6 +42,7 @@ from karat.stats.sequential.until import Until
 
 if TYPE_CHECKING:
     from karat.core.metric.rows import Rows
+    from karat.runs.columns.patched_gold import PatchedGold
     from karat.runs.scoring.correction import Correction
 
 
@@ -68,7 +69,7 @@ class Plan:
 
     `source` has the rows to score, `base` what was opened, before columns were added by path (`nested`) and rows were
     filtered. `joined` is the join of data and gold, where there is one. `kinds` and `mapping` are the kind and the
-    column of each role, `clusters` the columns that may hold clusters. `errors` is
+    column of each role, `clusters` the columns that may hold clusters, `patched` applies a gold patch. `errors` is
     the column, if any, that says why a row has no prediction, `correction` what people's labels correct, `until` when
     judges stop asking. `answered`: of judges that were asked before, by spec, their rows and how far they were asked.
     """
@@ -84,6 +85,7 @@ class Plan:
     mapping: dict[str, str]
     output: OutputColumns
     clusters: tuple[str, ...]
+    patched: PatchedGold | None = None
     errors: str | None = None
     correction: Correction | None = None
     until: Until | None = None
@@ -207,6 +209,8 @@ def plan_run(
         if isinstance(gathered, Gathered):
             base = source = gathered
             errors = None if errors in gathered.lists else errors
+    if (patched := _patch(source, selection, mapping)) is not None:
+        source = patched.apply(source)
     every, (source, nested) = source, _filter(source, selection, nested)
     check_one_system(source, by_value)
     chosen = [fit_range(metric, source) for metric in chosen]
@@ -215,9 +219,8 @@ def plan_run(
     )
     for name in by_value:
         check_group_column(source.schema, name, source.name)
-    schema = source.schema
-    added = OutputColumns.beside(schema, chosen), plan_clusters(selection, base, schema, mapping)
-    plan = Plan(selection, inference, chosen, source, base, nested, joined, kinds, mapping, *added, errors)
+    added = OutputColumns.beside(schema := source.schema, chosen), plan_clusters(selection, base, schema, mapping)
+    plan = Plan(selection, inference, chosen, source, base, nested, joined, kinds, mapping, *added, patched, errors)
     empty = pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
     for metric in chosen:  # finds a column that does not fit before the first row is read
         cast_columns(metric, plan.role_columns(empty), plan.labels)
@@ -232,6 +235,15 @@ def _as_compared(source: Source, by: Collection[str], texts: Collection[str]) ->
     """The source with values in the columns of groups; those that metrics read as text are kept as text in a run."""
     source = source.as_values([name for name in by if name not in texts])
     return replace(source, schema=forget_values(source.schema, texts))
+
+
+def _patch(source: Source, selection: Selection, mapping: Mapping[str, str]) -> PatchedGold | None:
+    """The gold patch of these rows, which it was checked against; None without one."""
+    if selection.gold_patch is None:
+        return None
+    from karat.runs.columns.patched_gold import patch_gold  # noqa: PLC0415  (only where there is a patch)
+
+    return patch_gold(source, selection.gold_patch, mapping, selection.on or "")
 
 
 def _filter(source: Source, selection: Selection, nested: Nested) -> tuple[Source, Nested]:

@@ -14,6 +14,7 @@ from karat.core.errors import DataError, MissingExtra, SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec
 from karat.data.json.values import read_batch, value_schema
+from karat.runs.columns.gold_patch import PatchNote
 from karat.runs.columns.lengths import Lengths, find_cautions, list_cautions
 from karat.runs.columns.missing import caution_missing, join_cautions
 from karat.runs.store.values import StoredClusters, StoredGroup, StoredJoin, StoredLabels, StoredMetric, StoredValues
@@ -117,6 +118,11 @@ class Result:
         return join_cautions(lengths, caution_missing(self.values, self.confidence), drifts)
 
     @property
+    def gold_patch(self) -> PatchNote | None:
+        """What patched the gold, where `gold_patch` named a file."""
+        return PatchNote.of(self.settings)
+
+    @property
     def table(self) -> pa.Table:
         """The user's columns, then the scores of each metric, then `reason`: why a row is unscored.
 
@@ -177,6 +183,7 @@ class Result:
             else StoredClusters(column=clusters.column, count=clusters.count, rows=clusters.rows),
             joined=None if self.joined is None else StoredJoin(**self.joined),
             human=None if self.human is None else StoredLabels(**self.human),
+            gold_patch=self.gold_patch,
         )
 
     def to_frame(self) -> Any:
@@ -204,7 +211,8 @@ class Result:
         written.
         """
         values = list(self._each())
-        table = value_table(values, self.confidence, percent=percent, caption=f"{self.n} rows")
+        caption = f"{self.n} rows{'' if self.gold_patch is None else f', {self.gold_patch}'}"
+        table = value_table(values, self.confidence, percent=percent, caption=caption)
         value_document(table, values, self.confidence, self.as_dict()).save(path, plus_minus=plus_minus)
 
     def plot(self, *metrics: str, ax: Any = None) -> Any:
@@ -251,6 +259,7 @@ class Result:
     def _repr_html_(self) -> str:
         notes = ["  ".join(f"{role} ← {column}" for role, column in self.mapping.items())]
         notes += [] if self.clusters is None or self.clusters.named else [str(self.clusters)]
+        notes += [] if self.gold_patch is None else [str(self.gold_patch)]
         notes += [f"{spec}: {stop}" for spec, stop in self.stops.items()]
         for spec, reasons in self.reasons.items():
             notes += [

@@ -23,6 +23,7 @@ from karat.data.json.typed import check_type
 from karat.data.storage.addresses import join_path
 from karat.data.storage.checksums import FileSum, read_json, seal, sum_bytes, unseal
 from karat.data.storage.whole_files import write_bytes
+from karat.runs.columns.gold_patch import PatchNote
 from karat.runs.columns.lengths import Lengths
 from karat.runs.store.folders import MANIFEST
 from karat.stats.aggregate import Scale
@@ -96,6 +97,7 @@ class StoredSettings:
     confidence: float = 0.95
     seed: int = 0
     endpoints: tuple[str, ...] = ()
+    gold_patch: PatchNote | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from karat.data.json.objects import JsonObject, Printed
 from karat.data.storage.checksums import FileSum, parse_json, read_checked
+from karat.runs.columns.gold_patch import PatchNote
 from karat.runs.store.manifest import check_content
 from karat.stats.corrected.value import Corrected
 from karat.stats.sequential.stop import Stop
@@ -90,7 +91,8 @@ class StoredClusters:
 class StoredValues(JsonObject):
     """The content of `values.json`: what `--json` prints.
 
-    `n` rows; `mapping` has the column of each role; `clusters`: by what intervals go, where it is not by row.
+    `n` rows; `mapping` has the column of each role; `clusters`: by what intervals go, where it is not by row;
+    `gold_patch`: what people changed of the gold.
     """
 
     n: int
@@ -98,9 +100,10 @@ class StoredValues(JsonObject):
     clusters: StoredClusters | None = None
     joined: StoredJoin | None = None
     human: StoredLabels | None = None
+    gold_patch: PatchNote | None = None
     metrics: tuple[StoredMetric, ...]
 
-    printed: ClassVar = Printed(sparse=("clusters", "joined", "human"))
+    printed: ClassVar = Printed(sparse=("clusters", "joined", "human", "gold_patch"))
 
 
 def read_stored_values(path: str | Path, written: FileSum | None) -> dict[str, Any]:

@@ -108,6 +108,8 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
 
                     scored, asked = ask_judges(plan, batch.rows, batch.columns, batch.numbers, each.computed)
                     batch = replace(batch, scored=scored, asked=asked)
+            if plan.patched is not None:
+                batch = replace(batch, scored=plan.patched.explain(batch.scored, batch.rows))
         yield batch
         counter.finish(max((each.stop.asked for each in batch.asked.values()), default=len(batch.rows)), alone=True)
 

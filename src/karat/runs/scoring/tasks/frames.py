@@ -84,6 +84,7 @@ def open_frame(selection: Selection, destination: Destination) -> Frame | None:
     reasons = {
         "gold: join it with the rows first": selection.gold is not None,
         "limit: its rows have no order": selection.limit is not None,
+        "gold_patch: write the gold that is right into its rows first": selection.gold_patch is not None,
         "human: people's labels need the scores of all rows in one place": selection.human is not None,
         "output, run or keep: its rows stay where they are; write them to Parquet files, and score these": (
             destination.output is not None or destination.run is not None or bool(destination.keep)

@@ -12,6 +12,7 @@ import numpy as np
 from karat.core import telemetry
 from karat.data.join.match import Match, Unmatched
 from karat.data.paths.known import find_tools
+from karat.runs.columns.gold_patch import as_settings
 from karat.runs.columns.lengths import read_lengths
 from karat.runs.scoring.plan import Plan
 from karat.runs.scoring.result import Result, Values
@@ -70,6 +71,7 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
             "by": plan.selection.by,
             "cluster": plan.selection.cluster,
             **asdict(plan.inference),
+            **as_settings(plan.selection.gold_patch),
         },
         schema=plan.output.schema,
         lengths=read_lengths(totals.counted["lengths"]),

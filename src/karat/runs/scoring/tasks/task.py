@@ -68,6 +68,8 @@ class Recipe:
     def plan_of(self, base: Source) -> Plan:
         """The plan of some of the rows, with their own columns."""
         source = add_nested(add_nested(base, self.nested.groups, keep_json=False), self.nested.roles)
+        if self.plan.patched is not None:
+            source = self.plan.patched.apply(source)
         if (where := self.plan.selection.where) is not None:
             source = filter_rows(source, where, None, self.nested.where)
         kinds = {role: kind for metric in self.plan.metrics for role, kind in metric.definition.columns.items()}
@@ -87,6 +89,7 @@ def make_recipe(plan: Plan, folder: PartsFolder | None) -> Recipe:
 def _columns_read(plan: Plan, base: Source) -> list[str]:
     """The columns that scoring reads, by their names in the file."""
     used = {*plan.mapping.values(), *plan.nested.where, *plan.selection.by_value, *plan.clusters}
+    used |= set() if plan.patched is None else {plan.patched.id}
     folded = {name.casefold() for name in plan.nested.named}
     return [
         name
