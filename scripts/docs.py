@@ -44,6 +44,7 @@ TASKS = {  # the headings of the reference, and the modules of karat.metrics who
     "Longer texts and translation": ("text.bleu", "text.rouge", "text.translation"),
     "Edit distance and error rates": ("text.edit",),
     "Choices and labels": ("answers.multiple_choice", "answers.label"),
+    "SQL": ("answers.sql.",),
     "Numbers, mathematics and JSON": ("answers.",),
     "Retrieval": ("retrieval.",),
     "Tool calls": ("tools.",),
@@ -87,6 +88,12 @@ ELSEWHERE = (  # metric, what it does, what the script of another does
     ("`QAMem0LLMJudge`", "reads any JSON reply; a row without a verdict is an error",
      "REMem counts the literal `{\"label\": \"CORRECT\"}` alone, all else as 0: `unreadable='wrong'` for the second"),
     ("`QALongMemEvalLLMJudge`", "judges every row", "REMem ends with an error at the second row"),
+    ("`preset:spider`", "a row whose gold query fails is unscored; a query has 60 seconds",
+     "Spider's script ends with an error; its limit of 60 seconds does not interrupt a query"),
+    ("`preset:spider`", "1 and 1.0 are equal", "in Spider's script not always, in rows of several columns"),
+    ("`preset:bird`", "a row whose gold query fails is unscored; a query has 30 seconds",
+     "BIRD's script gives it 0; both queries have 30 seconds together"),
+    ("`sql_match`", "a result of more than `most_rows` rows is not read", "the scripts of Spider and BIRD read all"),
     ("`RetrievalRecallLocomo`", "has the keys of `RetrievalRecall`", "the same in REMem: one overwrites the other"),
 )  # fmt: skip
 NAMED = {  # what a kind of name of another tool means
@@ -236,6 +243,7 @@ def edge_case_page() -> str:
             metric.using(**NEEDED.get(metric.name, {}))
             for metric in metrics
             if set(metric.definition.columns.values()) <= {TEXT, TEXTS}
+            and "database" not in metric.definition.columns  # whose texts are queries
             and not metric.definition.remote  # a model's answer depends on the model
         ]
         if found:

@@ -58,6 +58,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "criteria": ("criterion", "rubric", "rubric_item"),
     "tools": ("tool_definition", "available_tool", "function", "tool_schema"),
     "confidence": ("probability", "prob", "confidence_score", "confidence_value", "certainty"),
+    "database": ("db", "db_id", "db_path", "db_name", "database_id", "database_path", "database_name"),
     "subtopics": ("intent", "aspect", "nugget", "relevant_subtopic", "diversity_qrel"),
 }
 """Names of each role in other tools, singular and in lower case. Sources: Haystack, Ragas, DeepEval,

@@ -1,4 +1,4 @@
-"""Limits of time and memory for SQL that people write, as in `--where`; Ctrl-C arrives while it runs.
+"""Limits of time and memory for SQL that people or models write, as in `--where`; Ctrl-C arrives while it runs.
 
 DuckDB looks for interrupts between the parts of a query, and bounds the memory of tables, but not of one function:
 `repeat('x', 10000000000)`. So the query runs in a thread of its own, and the caller's thread watches it.
@@ -14,9 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from time import monotonic
-from typing import TypeVar
-
-import duckdb
+from typing import Any, Protocol, TypeVar
 
 from karat.core.errors import DataError, SpecError
 
@@ -36,12 +34,21 @@ class QueryLimit(DataError):
     """A query that takes too long, or too much memory."""
 
 
-def run_within_limits(connection: duckdb.DuckDBPyConnection, query: Callable[[], Out]) -> Out:
+class Interruptible(Protocol):
+    """A connection of DuckDB's or of SQLite's."""
+
+    def interrupt(self) -> Any:
+        """End the query that runs on it, from another thread."""
+
+
+def run_within_limits(connection: Interruptible, query: Callable[[], Out], seconds: float | None = None) -> Out:
     """What a query on this connection returns; `QueryLimit` where it takes too long or too much memory.
 
-    Such a query is interrupted. Where DuckDB does not notice, its thread is left behind.
+    Such a query is interrupted. Where the database does not notice, its thread is left behind. Without `seconds` it is
+    a condition on rows, and may take `KARAT_WHERE_SECONDS` for a batch of them.
     """
-    seconds, result = _seconds(), Future[Out]()
+    batch, advice = (" for one batch of rows", " (KARAT_WHERE_SECONDS)") if seconds is None else ("", "")
+    limit, result = _seconds() if seconds is None else seconds, Future[Out]()
 
     def run() -> None:
         try:
@@ -54,10 +61,10 @@ def run_within_limits(connection: duckdb.DuckDBPyConnection, query: Callable[[],
     try:
         while not _is_done(result):
             took = monotonic() - began
-            if took > seconds:
-                raise QueryLimit(f"it takes longer than {seconds} s for one batch of rows (KARAT_WHERE_SECONDS)")
+            if took > limit:
+                raise QueryLimit(f"it takes longer than {limit:g} s{batch}{advice}")
             if took > _GRACE and _memory() - before > MEMORY:
-                raise QueryLimit(f"it takes more than {MEMORY >> 30} GB of memory for one batch of rows")
+                raise QueryLimit(f"it takes more than {MEMORY >> 30} GB of memory{batch}")
     except BaseException:
         connection.interrupt()
         raise

@@ -170,6 +170,24 @@ add_preset(
     source="the judge of Mem0 on LoCoMo, arXiv:2504.19413",
 )
 add_preset(
+    "spider",
+    "sql_match(absolute=0, order='mentioned', relative=0, rewriting='spider', seconds=60)",
+    summary=(
+        "Execution accuracy of Spider's test suites: equal rows on every database of the folder, with columns in any "
+        "order, DISTINCT dropped, and rows in order where the gold query has ORDER BY. Set KARAT_DATABASES."
+    ),
+    source="exec_eval.py, https://github.com/taoyds/test-suite-sql-eval/blob/14784c3/exec_eval.py; arXiv:2010.02840",
+)
+add_preset(
+    "bird",
+    "sql_match(absolute=0, columns='same', order='never', relative=0, rows='set')",
+    summary=(
+        "Execution accuracy of BIRD: the sets of rows are equal, with columns in the gold query's order. A query that "
+        "takes longer than 30 seconds is wrong. Set KARAT_DATABASES to the folder of the databases."
+    ),
+    source="evaluation.py of BIRD, https://github.com/AlibabaResearch/DAMO-ConvAI/tree/main/bird; arXiv:2305.03111",
+)
+add_preset(
     "alce",
     "answer_presence(extract='uncited', missing='wrong')",
     "answer_presence(extract='uncited', missing='wrong', score='all')",
