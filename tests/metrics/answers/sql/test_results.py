@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from karat.metrics.answers.sql import results
-from karat.metrics.answers.sql.results import Comparison, Undecided
+from karat.metrics.answers.sql.results import ResultComparison, UndecidedResult
 
 CELLS = st.sampled_from([0, 1, 1.0, 2.5, "a", "1", None, b"a"])
 
@@ -43,13 +43,13 @@ def equal_by_spider(a, b, ordered):
 @given(pair=two_results(), ordered=st.booleans())
 @settings(max_examples=300)
 def test_spider(pair, ordered):
-    assert (Comparison().difference(*pair, ordered=ordered) is None) == equal_by_spider(*pair, ordered)
+    assert (ResultComparison().difference(*pair, ordered=ordered) is None) == equal_by_spider(*pair, ordered)
 
 
 @given(pair=two_results())
 def test_bird(pair):
     a, b = pair
-    assert (Comparison("set", "same").difference(a, b, ordered=False) is None) == (set(a) == set(b))
+    assert (ResultComparison("set", "same").difference(a, b, ordered=False) is None) == (set(a) == set(b))
 
 
 @given(pair=two_results(st.sampled_from([0.0, 0.9, 1.0, 1.8, 2, "a"])), kind=st.sampled_from(["bag", "set"]))
@@ -65,12 +65,12 @@ def test_rows_within_the_tolerance_are_paired_if_they_can_be(pair, kind):
         equal = bool(close.any(axis=0).all() and close.any(axis=1).all()) and bool(a) == bool(b)
     else:
         equal = len(a) == len(b) and bool((maximum_bipartite_matching(csr_array(close)) >= 0).all())
-    comparison = Comparison(kind, "same", absolute=0.95)
+    comparison = ResultComparison(kind, "same", absolute=0.95)
     assert (comparison.difference(a, b, ordered=False) is None) == equal
 
 
 def test_a_difference_is_described():
-    compare = Comparison().difference
+    compare = ResultComparison().difference
     assert compare([(1,)], [(1,), (2,)], ordered=False) == "1 row, 2 expected"
     assert compare([(1, 2)], [(1,)], ordered=False) == "2 columns, 1 expected"
     assert compare([(1,), (3,)], [(1,), (2,)], ordered=False) == "the row (3) is not expected"
@@ -79,12 +79,12 @@ def test_a_difference_is_described():
 
 
 def test_what_would_take_too_long_is_undecided(monkeypatch):
-    compare = Comparison(absolute=1.5).difference
+    compare = ResultComparison(absolute=1.5).difference
     a, b = ([(float(n), float(m)) for n, m in pairs] for pairs in ([(0, 5), (1, 0)], [(0, 0), (1, 5)]))
     assert compare(a, b, ordered=False) is None
     monkeypatch.setattr(results, "MOST_PAIRED", 1)
-    with pytest.raises(Undecided, match="more than 1 rows differ in numbers alone"):
+    with pytest.raises(UndecidedResult, match="more than 1 rows differ in numbers alone"):
         compare(a, b, ordered=False)
     monkeypatch.setattr(results, "MOST_CELLS", 10)
-    with pytest.raises(Undecided, match="more than 10 cells"):
-        Comparison().difference([(0, 1), (1, 0)], [(0, 0), (1, 1)], ordered=False)
+    with pytest.raises(UndecidedResult, match="more than 10 cells"):
+        ResultComparison().difference([(0, 1), (1, 0)], [(0, 0), (1, 1)], ordered=False)

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from karat.core.errors import did_you_mean
 from karat.data.storage.query_limits import QueryLimit, run_within_limits
-from karat.metrics.answers.sql.results import Result, Row
+from karat.metrics.answers.sql.results import QueryResult, QueryRow
 
 FOLDER = "KARAT_DATABASES"
 """The environment variable that says in which folder databases are; without it they are in the current one."""
@@ -44,7 +44,7 @@ class QueryFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
+class QueryLimits:
     """What a query may take, and how many rows it may return."""
 
     seconds: float
@@ -77,7 +77,7 @@ def find_databases(name: str) -> list[Path]:
 class Databases:
     """Databases that are opened when a query asks them, and closed at the end of the block; threads may share it."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: QueryLimits) -> None:
         self.limits = limits
         self._idle: dict[Path, list[_Connection]] = defaultdict(list)
 
@@ -88,7 +88,7 @@ class Databases:
         for connection in (each for several in self._idle.values() for each in several):
             connection.raw.close()
 
-    def run(self, path: Path, query: str) -> Result:
+    def run(self, path: Path, query: str) -> QueryResult:
         """The rows that a query returns. Raises `QueryFailed`, and `NoDatabase` for a file that is none."""
         try:
             connection = self._idle[path].pop()
@@ -127,10 +127,10 @@ class _Connection:
     cell: Callable[[Any], Any] | None = None
     free: bool = True
 
-    def run(self, query: str, limits: Limits) -> Result:
+    def run(self, query: str, limits: QueryLimits) -> QueryResult:
         ended = Event()
 
-        def fetch() -> list[Row]:
+        def fetch() -> list[QueryRow]:
             try:
                 self.check(query)
                 return self._fetch(query, limits)
@@ -149,11 +149,11 @@ class _Connection:
         finally:
             self.free = ended.is_set()
 
-    def _fetch(self, query: str, limits: Limits) -> list[Row]:
+    def _fetch(self, query: str, limits: QueryLimits) -> list[QueryRow]:
         cursor = self.raw.execute(query)
         if cursor.description is None:
             raise QueryFailed("it returns no rows: a query such as SELECT is expected")
-        rows: list[Row] = []
+        rows: list[QueryRow] = []
         size = 0
         while part := cursor.fetchmany(_PART):
             if self.cell is not None:

@@ -18,9 +18,9 @@ from karat.core.metric.definition import Definition
 from karat.core.metric.rows import Rows
 from karat.core.metric.setting import NotNegative, Positive, Range
 from karat.core.parallel import map_ordered
-from karat.metrics.answers.sql.databases import Databases, Limits, NoDatabase, QueryFailed, find_databases
+from karat.metrics.answers.sql.databases import Databases, NoDatabase, QueryFailed, QueryLimits, find_databases
 from karat.metrics.answers.sql.queries import is_ordered, rewrite
-from karat.metrics.answers.sql.results import ColumnOrder, Comparison, Result, RowsAs, Undecided
+from karat.metrics.answers.sql.results import ColumnOrder, QueryResult, ResultComparison, RowsAs, UndecidedResult
 
 RowOrder: TypeAlias = Literal["gold", "mentioned", "always", "never"]
 Rewriting: TypeAlias = Literal["none", "spider", "spider_distinct"]
@@ -82,8 +82,8 @@ def sql_match(
             raise SpecError(f"sql_match: {error}") from None
     asked = list(zip(names, prediction.to_pylist(), reference.to_pylist(), strict=True))
     distinct = list(dict.fromkeys(asked))
-    with Databases(Limits(seconds, most_rows)) as databases:
-        examination = _Examination(databases, Comparison(rows, columns, relative, absolute), order, rewriting)
+    with Databases(QueryLimits(seconds, most_rows)) as databases:
+        examination = _Examination(databases, ResultComparison(rows, columns, relative, absolute), order, rewriting)
         verdicts = dict(zip(distinct, map_ordered(examination.examine, distinct), strict=True))
     found = [verdicts[each] for each in asked]
     return Rows(
@@ -104,9 +104,11 @@ class _Verdict(NamedTuple):
 class _Examination:
     """The verdict on each row; a gold query runs once on each database, unless two threads ask for it at once."""
 
-    def __init__(self, databases: Databases, comparison: Comparison, order: RowOrder, rewriting: Rewriting) -> None:
+    def __init__(
+        self, databases: Databases, comparison: ResultComparison, order: RowOrder, rewriting: Rewriting
+    ) -> None:
         self.databases, self.comparison, self.order, self.rewriting = databases, comparison, order, rewriting
-        self._gold: dict[tuple[Path, str], Result | QueryFailed] = {}
+        self._gold: dict[tuple[Path, str], QueryResult | QueryFailed] = {}
 
     def examine(self, asked: tuple[str, str, str]) -> _Verdict:
         """The verdict on the name of a database, the predicted query and the gold query."""
@@ -130,13 +132,13 @@ class _Examination:
                 difference = self.comparison.difference(self.databases.run(path, predicted), wanted, ordered=ordered)
             except QueryFailed as error:
                 return _Verdict(0.0, difference=f"the query fails: {error}{where}")
-            except Undecided as error:
+            except UndecidedResult as error:
                 return _Verdict(reason=f"{error}{where}")
             if difference is not None:
                 return _Verdict(0.0, difference=difference + where)
         return _Verdict(1.0)
 
-    def _run_gold(self, path: Path, query: str) -> Result:
+    def _run_gold(self, path: Path, query: str) -> QueryResult:
         key = path, query
         if key not in self._gold:
             try:

@@ -13,8 +13,8 @@ import numpy as np
 from karat.core.columns.kinds import Array
 from karat.metrics.answers.assignment import assign
 
-Row: TypeAlias = tuple[Any, ...]
-Result: TypeAlias = Sequence[Row]
+QueryRow: TypeAlias = tuple[Any, ...]
+QueryResult: TypeAlias = Sequence[QueryRow]
 RowsAs: TypeAlias = Literal["bag", "set"]
 ColumnOrder: TypeAlias = Literal["any", "same"]
 
@@ -25,16 +25,16 @@ MOST_CELLS = 20_000_000  # cells compared while an order of the columns is searc
 SHOWN = 80  # characters of a row in a message
 
 
-class Undecided(Exception):
+class UndecidedResult(Exception):
     """Why it is not known whether two results are equal."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ResultComparison:
     """When two results are equal. `ordered`: their rows are compared in their order, and each counts.
 
-    >>> Comparison().difference([(1, "a"), (2, "b")], [("b", 2.0), ("a", 1.0)], ordered=False)
-    >>> Comparison().difference([(2,), (1,)], [(1,), (2,)], ordered=True)
+    >>> ResultComparison().difference([(1, "a"), (2, "b")], [("b", 2.0), ("a", 1.0)], ordered=False)
+    >>> ResultComparison().difference([(2,), (1,)], [(1,), (2,)], ordered=True)
     'the rows are in another order'
     """
 
@@ -43,8 +43,8 @@ class Comparison:
     relative: float = 0.0
     absolute: float = 0.0
 
-    def difference(self, predicted: Result, expected: Result, *, ordered: bool) -> str | None:
-        """What differs first; None where the results are equal. Raises `Undecided`."""
+    def difference(self, predicted: QueryResult, expected: QueryResult, *, ordered: bool) -> str | None:
+        """What differs first; None where the results are equal. Raises `UndecidedResult`."""
         if not predicted and not expected:
             return None
         as_sets = self.rows == "set" and not ordered
@@ -64,7 +64,9 @@ class Comparison:
         other = next((row for row in predicted if row not in known), None)
         return "the rows differ" if other is None else f"the row {_show(other)} is not expected"
 
-    def _permuted(self, predicted: Result, expected: Result, same: Callable[[Result, Result], bool]) -> bool:
+    def _permuted(
+        self, predicted: QueryResult, expected: QueryResult, same: Callable[[QueryResult, QueryResult], bool]
+    ) -> bool:
         """Whether an order of the columns of `predicted` makes the results the same."""
         mine, wanted = (
             [[(cell,) for cell in column] for column in zip(*each, strict=True)] for each in (predicted, expected)
@@ -85,7 +87,7 @@ class Comparison:
             if len(chosen) > 1:
                 spent += len(chosen) * (len(predicted) + len(expected))
                 if spent > MOST_CELLS:
-                    raise Undecided(
+                    raise UndecidedResult(
                         f"more than {MOST_CELLS:,} cells would be compared to find the order of the columns"
                     )
                 first = order[: len(chosen)]
@@ -106,12 +108,12 @@ class Comparison:
 
         return extend(())
 
-    def _same_list(self, a: Result, b: Result) -> bool:
+    def _same_list(self, a: QueryResult, b: QueryResult) -> bool:
         return len(a) == len(b) and all(
             x == y or (len(x) == len(y) and all(map(self._close, x, y))) for x, y in zip(a, b, strict=True)
         )
 
-    def _same_bag(self, a: Result, b: Result) -> bool:
+    def _same_bag(self, a: QueryResult, b: QueryResult) -> bool:
         if len(a) != len(b):
             return False
         if Counter(a) == Counter(b):
@@ -119,19 +121,19 @@ class Comparison:
         groups = self._groups(a, b)
         return groups is not None and all(len(x) == len(y) and self._pair(x, y) for x, y in groups)
 
-    def _same_set(self, a: Result, b: Result) -> bool:
+    def _same_set(self, a: QueryResult, b: QueryResult) -> bool:
         if set(a) == set(b):
             return True
         groups = self._groups(list(set(a)), list(set(b)))
         return groups is not None and all(self._cover(x, y) for x, y in groups)
 
-    def _groups(self, a: Result, b: Result) -> list[tuple[list[Row], list[Row]]] | None:
+    def _groups(self, a: QueryResult, b: QueryResult) -> list[tuple[list[QueryRow], list[QueryRow]]] | None:
         """The numbers of rows with the same other cells; None where no tolerance can make the results the same."""
         if not (self.relative or self.absolute) or not any(isinstance(cell, float) for row in (*a, *b) for cell in row):
             return None
-        sides: list[dict[Row, list[Row]]] = []
+        sides: list[dict[QueryRow, list[QueryRow]]] = []
         for rows in (a, b):
-            by_rest: dict[Row, list[Row]] = defaultdict(list)
+            by_rest: dict[QueryRow, list[QueryRow]] = defaultdict(list)
             for row in rows:
                 rest = tuple(_NUMBER if isinstance(cell, int | float) else cell for cell in row)
                 by_rest[rest].append(tuple(cell for cell in row if isinstance(cell, int | float)))
@@ -139,7 +141,7 @@ class Comparison:
         left, right = sides
         return [(left[rest], right[rest]) for rest in left] if left.keys() == right.keys() else None
 
-    def _pair(self, a: list[Row], b: list[Row]) -> bool:
+    def _pair(self, a: list[QueryRow], b: list[QueryRow]) -> bool:
         """Whether rows of numbers can be paired so that each is close to the other of its pair."""
         if all(map(self._close_rows, sorted(a), sorted(b))):
             return True
@@ -148,20 +150,20 @@ class Comparison:
             return False
         return _is_perfect(self._matrix(a, b))
 
-    def _cover(self, a: list[Row], b: list[Row]) -> bool:
+    def _cover(self, a: list[QueryRow], b: list[QueryRow]) -> bool:
         """Whether each row of numbers is close to one of the other side."""
         matrix = self._matrix(a, b)
         return bool(matrix.any(axis=0).all() and matrix.any(axis=1).all())
 
-    def _matrix(self, a: list[Row], b: list[Row]) -> Array:
+    def _matrix(self, a: list[QueryRow], b: list[QueryRow]) -> Array:
         """Which rows of two lists are close: shape (len(a), len(b))."""
         if max(len(a), len(b)) > MOST_PAIRED:
-            raise Undecided(
+            raise UndecidedResult(
                 f"more than {MOST_PAIRED:,} rows differ in numbers alone: relative=0, absolute=0 compares them exactly"
             )
         return np.array([[self._close_rows(x, y) for y in b] for x in a], dtype=np.float64)
 
-    def _close_rows(self, a: Row, b: Row) -> bool:
+    def _close_rows(self, a: QueryRow, b: QueryRow) -> bool:
         return all(map(self._close, a, b))
 
     def _close(self, a: Any, b: Any) -> bool:
@@ -189,6 +191,6 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _show(row: Row) -> str:
+def _show(row: QueryRow) -> str:
     text = ", ".join(map(repr, row))
     return f"({text})" if len(text) <= SHOWN else f"({text[: SHOWN - 1]}…)"
