@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from karat.runs.compare.ranking.ranked import Ranked as Ranked
     from karat.runs.compare.ranking.verdicts import rank_verdicts as rank_verdicts
     from karat.runs.experiment.experiment import experiment as experiment
+    from karat.runs.export.bundle.bundle import bundle as bundle
+    from karat.runs.export.bundle.verify import verify as verify
     from karat.runs.judge.exam.exam import exam as exam
     from karat.runs.judge.exam.figures import Exam as Exam
     from karat.runs.judge.examination import Examination as Examination
@@ -62,6 +64,8 @@ else:
             ".runs.compare.compare": "compare",
             ".runs.compare.comparison": "Compared",
             ".runs.experiment.experiment": "experiment",
+            ".runs.export.bundle.bundle": "bundle",
+            ".runs.export.bundle.verify": "verify",
             ".runs.labels.labels": "Labels",
             ".runs.judge.examination": "Examination",
             ".runs.judge.exam.exam": "exam",

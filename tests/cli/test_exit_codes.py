@@ -30,6 +30,7 @@ COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `
     "power": "power --run {run} --difference 0.1",
     "report": "report {run} -o report.html",
     "runs": "runs",
+    "runs bundle": "runs bundle {run} -o written.zip",
     "runs export": "runs export {run} -o export.csv",
     "runs publish": "runs publish {run} --to every-eval-ever -o out --set model=m --set dataset=d --set organization=o",
     "runs remove": "runs remove {run}",
@@ -38,6 +39,7 @@ COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `
     "schema": "schema score",
     "score": "score {file} -m exact_match",
     "show": "show {run}",
+    "verify": "verify {file}",
     "view": "view {folder} --no-open",
 }
 SERVERS = ["fake-llm", "label", "mcp", "view"]  # they go on until they are interrupted
@@ -77,6 +79,7 @@ def made(tmp_path_factory):
         patch.setenv("KARAT_RUNS", str(folder / "runs"))
         patch.chdir(folder)
         assert call("score rows.jsonl -m exact_match --run kept -o scored.jsonl").exit_code == 0
+        assert call("runs bundle kept -o bundle.zip").exit_code == 0
     shutil.copy(folder / "scored.jsonl", folder / "again.jsonl")
     shutil.copytree(folder / "runs/kept", folder / "runs/broken")
     for file in (folder / "runs/broken").rglob("*"):
@@ -106,7 +109,8 @@ def test_every_command_is_here():
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {*SERVERS, *WITHOUT}])
 def test_success(name, place):
-    file = {"experiment": "questions.jsonl", "batch": "requests.jsonl"}.get(name, "scored.jsonl")
+    files = {"experiment": "questions.jsonl", "batch": "requests.jsonl", "verify": "bundle.zip"}
+    file = files.get(name, "scored.jsonl")
     result = call(COMMANDS[name].format(file=file, folder=".", run="kept"))
     assert result.exit_code == 0, result.output
 

@@ -68,6 +68,8 @@ def test_what_every_command_prints_is_as_its_schema_says(monkeypatch, tmp_path):
     printed("runs", "--json")
     verified = [json.loads(line) for line in printed("runs", "verify", "--json").splitlines()]
     assert [(each["name"], each["state"]) for each in verified] == [("first", "intact"), ("second", "intact")]
+    CliRunner().invoke(main, ["runs", "bundle", "first", "-o", "first.zip"])
+    CliRunner().invoke(main, ["verify", "first.zip", "--json"])
     pair = [f"{name}={TUTORIAL / f'labels_{name}.csv'}" for name in ("first", "second")]
     people = ["--human", pair[0], "--human", pair[1], "--label-map", "right=1,wrong=0"]
     printed("compare", "first", "second", "--flipped", "3", "--by", "topic", *people, "--json")

@@ -2,8 +2,8 @@
 
 Exit codes: 0 done, 1 could not run or nothing was scored, 2 wrong usage, 3 a value is under `--fail-under`, too many
 rows are without a score under `--fail-unscored` or `--fail-unless-no-worse` is not shown, 4 a system is worse under
-`--fail-if-worse`, 5 scores could not be logged, 6 a cap of calls or of money was reached before all was asked, 130
-interrupted.
+`--fail-if-worse`, 5 scores could not be logged, 6 a cap of calls or of money was reached before all was asked, 7 no
+number in a bundle was changed, but not all could be derived again to the last bit, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ _SECTIONS = {
     "Labels by people": {
         "label": "label rows in the terminal; --next: which ones",
     },
-    "Keep": {"runs": "list, show, export, publish, verify, remove runs"},
+    "Keep": {
+        "runs": "list, show, export, bundle, publish, verify, remove runs",
+        "verify": "derive every number in a bundle of runs again",
+    },
     "Help": {
         "metrics": "list metrics, judges and presets, or explain one",
         "doctor": "what is installed, compiled and missing",

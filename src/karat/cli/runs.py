@@ -1,4 +1,4 @@
-"""``karat runs``: list, show, export, publish, verify and remove the runs that are kept."""
+"""``karat runs``: list, show, export, bundle, publish, verify and remove the runs that are kept."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from karat.cli.options.completion import COLUMN, FILE, OUT, RUN
+from karat.cli.options.gates import margin_option
 from karat.cli.options.people import LabelOptions, correction_options
-from karat.cli.options.scoring import cluster_option, confidence_option, seed_option
+from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option, seed_option
 from karat.cli.options.sections import Command
 from karat.cli.options.tables import spelling_options
 from karat.cli.options.targets import TARGETS, publish_run
@@ -90,10 +91,40 @@ def export(name: str, output: str, **options: bool) -> None:
     the values. .xml: JUnit, a suite for each metric and a test case for each row, which fails with the lowest score
     there can be and is an error without a score.
     """
-    from karat.runs.export import export_run  # noqa: PLC0415  (heavy)
+    from karat.runs.export.one_file import export_run  # noqa: PLC0415  (heavy)
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
     export_run(open_run(name), output, **options)
+
+
+@runs.command()
+@click.argument("names", type=RUN, metavar="NAME...", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, type=FILE, help="The file, a zip.")
+@scored_metric_option
+@click.option("--by", type=COLUMN, help="Also compare for each value of this column.")
+@cluster_option
+@click.option("--on", type=COLUMN, help="The id that matches the rows of the runs.")
+@margin_option
+@confidence_option("Of the intervals of differences. Default: 0.95.", None)
+@seed_option("Of the random numbers. Default: 0.", None)
+def bundle(names: tuple[str, ...], output: str, **compared: Any) -> None:
+    """Write runs to one file, from which `karat verify` derives every number again.
+
+    It holds the rows, the values and how they were computed, and of several runs how each compares with the first, by
+    the options of `karat compare`. The same runs make the same bytes. Its digest, which is printed, stands for all of
+    it: name it beside the number.
+
+    \b
+    karat runs bundle before after -o answers.zip
+    karat verify answers.zip
+    """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    from karat.runs.export.bundle.bundle import bundle as write_bundle  # noqa: PLC0415  (heavy)
+
+    written = write_bundle(*names, output=output, **{name: value for name, value in compared.items() if value})
+    for note in written.notes:
+        click.echo(f"note: {note}", err=True)
+    click.echo(f"wrote {written.path}", err=True)
+    click.echo(written.digest)
 
 
 @runs.command()

@@ -32,6 +32,7 @@ class Context:
     `narrowing`: where the last word on an interval goes, as it narrows while a judge is asked (`karat.core.progress`).
     `model_errors`: where a judge puts the error that stopped it, instead of raising it (`karat.judges.judge`).
     `rehearses`: requests are only counted, or written to a file: none is answered (`karat.models.batch`).
+    `runs`: the folder of all runs, in place of the one that the environment names (`karat.runs.store.folders`).
     `run`: the key of the run that is scored, under which its calls to models are recorded.
     `machine`: where encoders run (`karat.models.encoders.machine`).
     `settings`: the options of the command that are from a settings file, as one would type them.
@@ -49,6 +50,7 @@ class Context:
     narrowing: Any = None
     model_errors: list[Any] | None = None
     rehearses: bool = False
+    runs: str | None = None
     run: str | None = None
     machine: Any = None
     settings: str = ""

@@ -11,7 +11,7 @@ from karat.kinds import Rows, Text
 from karat.runs.columns.output import find_left_out
 from karat.runs.compare.run_values import RunValues, value_of
 from karat.runs.compare.scored_rows import find_rows
-from karat.runs.export import export_run
+from karat.runs.export.one_file import export_run
 from karat.runs.match.systems import open_system
 from karat.runs.scoring.arguments import Selection
 from karat.runs.scoring.plan import plan_run

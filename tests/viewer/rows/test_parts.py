@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import karat
 from karat.cli.main import main
 from karat.core.errors import DataError
-from karat.runs.export import export_run
+from karat.runs.export.one_file import export_run
 from karat.runs.labels.rows_to_label import open_rows_to_label
 from karat.runs.scoring.tasks import parts as parts_module
 from karat.runs.store.run import open_run

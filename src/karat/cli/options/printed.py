@@ -10,6 +10,7 @@ from karat.data.json.objects import JsonObject, json_schema
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranking.ranked import Ranked
 from karat.runs.compare.scored_rows import Order, ScoredRow
+from karat.runs.export.bundle.verify import Verification
 from karat.runs.judge.exam.figures import Exam
 from karat.runs.judge.examination import Examination
 from karat.runs.store.kept import KeptRun
@@ -97,6 +98,7 @@ PRINTED: Mapping[str, Any] = {
     "runs verify": Verified,
     "score": StoredValues | SystemValues,
     "show": ShownRows | MatchedRows | CountedRows,
+    "verify": Verification,
 }
 
 

@@ -10,6 +10,7 @@ from glob import has_magic
 from itertools import compress
 from pathlib import Path
 
+from karat.core.context import current_context
 from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.data.storage.addresses import hide_secrets, is_address, join_path, split_address
 from karat.data.storage.file_names import split_name
@@ -29,7 +30,7 @@ def runs_folder() -> str | Path:
 
     Raises `DataError` for an address where no runs are kept.
     """
-    folder = os.environ.get("KARAT_RUNS") or "karat-runs"
+    folder = current_context().runs or os.environ.get("KARAT_RUNS") or "karat-runs"
     if not is_address(folder):
         return Path(folder)
     store, path = split_address(folder)

@@ -55,7 +55,7 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
         settings=settings | ({ENDPOINTS: endpoints} if endpoints else {}) | _certificates(),
         sources=sources,
         call=_command_line(),
-        versions=_versions(),
+        versions=find_versions(),
         machine={"system": platform.platform(), "processor": platform.machine(), "threads": threads(), **_encoders()},
         n=plan.source.rows,
         clusters_in=plan.clusters,
@@ -98,7 +98,7 @@ def _command_line() -> str:
     return " ".join([called, *(shlex.quote(hide_secrets(word)) for word in words)]) + settings
 
 
-def _versions() -> dict[str, str]:
+def find_versions() -> dict[str, str]:
     """The versions of karat, of Python and of the libraries that are loaded."""
     used = {name: getattr(sys.modules.get(name), "__version__", None) for name in _LIBRARIES}
     versions = {name: str(version) for name, version in used.items() if version is not None}

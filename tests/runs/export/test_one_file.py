@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import karat
-from karat.runs.export import export_run
+from karat.runs.export.one_file import export_run
 from karat.runs.store.run import open_scored
 
 ROWS = {"id": ["a", "b", "c"], "prediction": ["yes", "no", None], "gold": ["yes"] * 3, "reason": ["mine"] * 3}

@@ -1,0 +1,110 @@
+"""`karat.bundle`: runs in one file with all that their numbers rest on, whose digest stands for them."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from karat.core.errors import DataError, KaratError, SpecError
+from karat.data.storage.addresses import join_path
+from karat.data.write import refuse_overwriting
+from karat.runs.compare.compare import compare
+from karat.runs.export.bundle.archive import MemberContent, write_archive
+from karat.runs.scoring.provenance.describe import find_versions
+from karat.runs.store.folders import MANIFEST
+from karat.runs.store.run import Run, open_run
+from karat.runs.store.verify import verify_run
+
+VERDICTS = "verdicts.json"
+COMPARED = ("metrics", "by", "cluster", "on", "margin", "confidence", "seed")
+"""The arguments of `karat.compare` that a bundle may have been written with."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle that was written: its path, its digest, and remarks about what it lacks."""
+
+    path: Path
+    digest: str
+    notes: tuple[str, ...] = ()
+
+
+def bundle(*runs: str | Path | Run, output: str | Path, **compared: Any) -> Bundle:
+    """Write runs to one file, from which `karat.verify` derives every score, value, interval and verdict again.
+
+    A run is named as in `karat.open_run`. The file, a zip, holds its files as they are: the rows, the values, and the
+    manifest with signatures, settings, seeds and versions; and of several runs how `karat.compare` compares them,
+    each with the first. `compared`: how they are compared, by the arguments `metrics`, `by`, `cluster`, `on`, `margin`,
+    `confidence` and `seed` of `karat.compare`. The same runs make the same bytes, and the digest of the bundle is the
+    last link of a chain of digests of all that it holds.
+
+    Raises `DataError` for a run that is missing, not finished or damaged, for two of one name, and for an output that
+    cannot be written; `SpecError` where no run is named.
+
+    >>> import karat, os, tempfile
+    >>> rows = {"id": [1, 2], "gold": ["Paris", "Rome"], "prediction": ["Paris", "Milan"]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     os.environ["KARAT_RUNS"] = folder
+    ...     run = karat.score(rows, "em", run="first").run
+    ...     written = bundle(run, output=f"{folder}/first.zip")
+    ...     verified = karat.verify(f"{folder}/first.zip")
+    >>> len(written.digest), verified.digest == written.digest, verified.state
+    (64, True, 'equal')
+    """
+    if unknown := compared.keys() - set(COMPARED):
+        raise SpecError(f"bundle has no argument {min(unknown)!r}; how runs are compared: {', '.join(COMPARED)}")
+    opened = [_open(each) for each in runs]
+    if not opened:
+        raise SpecError("expected the name of a run, or several")
+    for at, run in enumerate(opened):
+        if run.name.casefold() in {each.name.casefold() for each in opened[:at]}:
+            raise DataError(f"two runs are called {run.name}: a bundle holds each once")
+    refuse_overwriting(output, *(join_path(run.path, MANIFEST) for run in opened))
+    members, notes = dict[str, MemberContent](), list[str]()
+    for run in opened:
+        members.update(_list_files(run))
+    if len(opened) > 1:
+        verdicts, refused = _compare(opened, compared)
+        members |= {} if verdicts is None else {VERDICTS: verdicts}
+        notes += [] if refused is None else [f"no verdicts are in the bundle: {refused}"]
+    elif compared:
+        raise SpecError(f"{min(compared)} says how runs are compared, and there is one")
+    index = write_archive(output, {"runs": [run.name for run in opened]}, members)
+    return Bundle(Path(output), index.digest, tuple(notes))
+
+
+def _open(run: str | Path | Run) -> Run:
+    """A finished run whose files are as they were written."""
+    run = run if isinstance(run, Run) else open_run(run)
+    if run.state != "finished":
+        raise DataError(run.note)
+    if problems := verify_run(run.path).problems:
+        raise DataError(problems[0])
+    return run
+
+
+def _list_files(run: Run) -> Iterator[tuple[str, MemberContent]]:
+    """The files of a run, by their names in a bundle."""
+    for name in (MANIFEST, *sorted(run.manifest.files)):
+        yield f"runs/{run.name}/{name}", str(join_path(run.path, name))
+
+
+def _compare(runs: Sequence[Run], compared: Mapping[str, Any]) -> tuple[bytes | None, str | None]:
+    """What a bundle says of how runs compare; or why they are not compared."""
+    try:
+        found = compare(*runs, **compared).as_dict()
+    except KaratError as error:
+        if compared:
+            raise
+        return None, str(error)
+    content = {"arguments": compared, **environment(), "compared": found}
+    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode(), None
+
+
+def environment() -> dict[str, Any]:
+    """The versions and the platform on which the last bits of numbers may rest."""
+    return {"versions": find_versions(), "machine": {"system": platform.platform(), "processor": platform.machine()}}

@@ -1,0 +1,274 @@
+"""`karat.verify`: every number in a bundle derived again, offline, and compared with what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+from karat.core.errors import DataError, KaratError
+from karat.core.metric.spec import parse
+from karat.data.json.objects import JsonObject, Printed
+from karat.data.storage.addresses import hide_secrets
+from karat.data.storage.checksums import parse_json
+from karat.data.storage.files import temporary_folder
+from karat.runs.compare.compare import compare
+from karat.runs.export.bundle.agreement import Agreement, Check, Differences, compare_columns, compare_members
+from karat.runs.export.bundle.archive import INDEX, Archive, read_archive
+from karat.runs.export.bundle.bundle import VERDICTS, environment
+from karat.runs.export.bundle.rescore import rescore, split_metrics
+from karat.runs.store.manifest import check_content
+from karat.runs.store.run import Run, open_run
+from karat.runs.table.table import Table
+
+_ORDER: tuple[Agreement, ...] = ("differs", "not recomputed", "last bits", "equal")
+"""The states, the worst first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification(JsonObject):
+    """What was derived again from a bundle, and how it agrees with what is stored in it.
+
+    `digest` is the bundle's. `elsewhere`: which versions, or platform, are others than those with which it was made.
+    `state` is the worst of all `checks`: "equal", "last bits" (only on another version or platform), "not recomputed"
+    or "differs".
+    """
+
+    path: str
+    digest: str
+    elsewhere: tuple[str, ...]
+    checks: tuple[Check, ...]
+
+    printed: ClassVar = Printed(also=("state",))
+
+    @property
+    def state(self) -> Agreement:
+        """The worst state of all checks."""
+        return min((each.state for each in self.checks), key=_ORDER.index, default="equal")
+
+    @property
+    def table(self) -> Table:
+        """The checks: what agrees alike of a file or a metric is in one row."""
+        alike = dict[tuple[str, ...], list[Check]]()
+        for each in self.checks:
+            of = "" if each.state == "equal" and each.kind in ("file", "column") else each.of
+            alike.setdefault((each.run, each.kind if of == "" else "", of, each.state, each.detail), []).append(each)
+        headings = ("run", "of", "what", "agreement", "compared", "where")
+        return Table.of_texts(headings, (_row(*each) for each in alike.items()), names=4)
+
+
+def _row(key: tuple[str, ...], same: Sequence[Check]) -> tuple[str, ...]:
+    """A row about checks that agree alike."""
+    run, *_, state, detail = key
+    of, what = (", ".join(dict.fromkeys(names)) for names in ([each.of for each in same], [each.kind for each in same]))
+    count = sum(each.compared for each in same)
+    return run, of, what, state, f"{count:,}" if count else "", detail
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """How runs were compared."""
+
+    metrics: tuple[str, ...] = ()
+    by: str | None = None
+    cluster: str | None = None
+    on: str | None = None
+    margin: float | Mapping[str, float] | None = None
+    confidence: float = 0.95
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """What is read of a stored finding; there is more."""
+
+    metric: str
+    system: str
+    slice: str | None
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The same of a comparison."""
+
+    systems: tuple[str, ...]
+    findings: tuple[_Finding, ...]
+
+
+@dataclass(frozen=True)
+class _Verdicts:
+    """The content of `verdicts.json`."""
+
+    arguments: _Arguments
+    versions: Mapping[str, str]
+    machine: Mapping[str, str]
+    compared: _Compared
+
+
+def verify(path: str | Path) -> Verification:
+    """Derive every score, value, interval and verdict in a bundle again, and compare them with what is stored.
+
+    The rows are scored by `karat.score`, and the runs compared by `karat.compare`, as they are here, without a
+    connection: what would need one is not recomputed, and `note` says so. What differs only in the last bits, and was
+    computed by another version or on another platform, is told apart; anything else that differs was changed.
+
+    Raises `DataError` where the file is no bundle, or so damaged that nothing in it can be read.
+    """
+    archive = read_archive(path)
+    checks = [*_check_files(archive)]
+    elsewhere = list[str]()
+    if not archive.damaged:
+        with temporary_folder() as temporary:
+            reading = _Reading(archive, Path(temporary), elsewhere)
+            for name in reading.names:
+                checks += reading.check_run(name)
+            if VERDICTS in archive.starts:
+                checks += reading.check_verdicts()
+    return Verification(
+        path=str(path), digest=archive.index.digest, elsewhere=tuple(dict.fromkeys(elsewhere)), checks=tuple(checks)
+    )
+
+
+def _check_files(archive: Archive) -> Iterator[Check]:
+    """Whether each member of a bundle is as it was written."""
+    for name in archive.starts:
+        folder, _, file = name.removeprefix("runs/").rpartition("/")
+        run, _, part = folder.partition("/")
+        state: Agreement = "differs" if name in archive.damaged else "equal"
+        note = archive.damaged.get(name, "")
+        yield Check(run=run, of="/".join(filter(None, [part, file])), kind="file", state=state, compared=1, note=note)
+    if "" in archive.damaged:
+        yield Check(run="", of=str(archive.path), kind="file", state="differs", compared=1, note=archive.damaged[""])
+
+
+@dataclass
+class _Reading:
+    """A bundle whose runs are recomputed in a folder; `elsewhere` collects what is another version or platform."""
+
+    archive: Archive
+    folder: Path
+    elsewhere: list[str]
+
+    def __post_init__(self) -> None:
+        self.stored, self.again = dict[str, Run](), dict[str, Run]()
+        self.arguments: Mapping[str, Any] = {}
+        self.content: Mapping[str, Any] = {}
+        if VERDICTS in self.archive.starts:
+            self.content = _read_verdicts(self.archive)
+            self.arguments = self.content["arguments"]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The runs of the bundle."""
+        names = self.archive.index.about.get("runs")
+        there = list(dict.fromkeys(each.split("/")[1] for each in self.archive.starts if each.startswith("runs/")))
+        if names != there:
+            raise DataError(f"{self.archive.path}: {INDEX} names the runs {names}, found {there}")
+        return there
+
+    def check_run(self, name: str) -> Iterator[Check]:
+        """Score the rows of a run again, and compare rows, values and intervals."""
+        self.archive.extract(f"runs/{name}/", self.folder / "stored" / name)
+        run = self.stored[name] = open_run(self.folder / "stored" / name)
+        elsewhere = self._note_versions(run.manifest.versions, run.manifest.machine)
+        metrics, reasons = split_metrics(run)
+        again = None
+        if metrics:
+            columns = [self.arguments[key] for key in ("by", "cluster", "on") if self.arguments.get(key)]
+            try:
+                again = rescore(run, metrics, self.folder / "again", columns)
+            except KaratError as error:
+                reasons |= {metric.spec: str(error) for metric in metrics}
+        for spec, reason in reasons.items():
+            yield Check(run=name, of=spec, kind="score", state="not recomputed", note=reason)
+        if again is None:
+            return
+        if not reasons:
+            self.again[name] = again
+        yield from _check_columns(run, again)
+        for metric in metrics:
+            yield from _check_metric(run, again, metric.spec, elsewhere=elsewhere)
+
+    def check_verdicts(self) -> Iterator[Check]:
+        """Compare the runs again: as they were scored again, or as they are in the bundle where a metric was not."""
+        runs = [self.again.get(name, self.stored[name]) for name in self.names]
+        elsewhere = self._note_versions(self.content["versions"], self.content["machine"])
+        was = self.content["compared"]
+        try:
+            found = compare(*runs, **self.arguments).as_dict()
+        except KaratError as error:
+            yield Check(run="", of=VERDICTS, kind="verdict", state="not recomputed", note=str(error))
+            return
+        of_pair = {(each["metric"], each["system"], each["slice"]): each for each in found.pop("findings")}
+        findings = was["findings"]
+        for each in findings:
+            key = each["metric"], each["system"], each["slice"]
+            values, ends = compare_members(each, of_pair.get(key))
+            of = each["metric"] if each["slice"] is None else f"{each['metric']} [{each['slice']}]"
+            pair = f"{each['system']} against {was['systems'][0]}"
+            yield values.check(pair, of, "verdict", elsewhere=elsewhere)
+            yield ends.check(pair, of, "interval", elsewhere=elsewhere)
+        rest, _ = compare_members({name: each for name, each in was.items() if name != "findings"}, found)
+        yield rest.check("", VERDICTS, "verdict", elsewhere=elsewhere)
+
+    def _note_versions(self, versions: Mapping[str, Any], machine: Mapping[str, Any]) -> bool:
+        """Note what is another version or platform here; whether anything is."""
+        here = environment()
+        pairs = [(name, version, here["versions"].get(name)) for name, version in versions.items()]
+        pairs += [(name, machine.get(name), here["machine"][name]) for name in here["machine"]]
+        others = [f"{name} {was}, here {now}" for name, was, now in pairs if now is not None and was != now]
+        self.elsewhere += others
+        return bool(others)
+
+
+def _read_verdicts(archive: Archive) -> dict[str, Any]:
+    """What a bundle says of how its runs compare; `DataError` where it is not of that form."""
+    where = f"{hide_secrets(str(archive.path))}: {VERDICTS}"
+    content: dict[str, Any] = parse_json(archive.read(VERDICTS), where)
+    check_content(content, _Verdicts, where, finite=False)
+    if unknown := content["arguments"].keys() - {each.name for each in fields(_Arguments)}:
+        raise DataError(f"{where}: there is no argument {min(unknown)!r} of comparing runs")
+    return content
+
+
+def _check_columns(run: Run, again: Run) -> Iterator[Check]:
+    """Whether the columns that were scored have the digests in the manifest."""
+    for role, digest in run.manifest.digests.items():
+        now = again.manifest.digests.get(role)
+        if now is None or digest.startswith("parts:"):
+            continue
+        compared = Differences()
+        compared.add(digest, now, "digest")
+        yield compared.check(run.name, role, "column", elsewhere=False)
+
+
+def _check_metric(run: Run, again: Run, spec: str, *, elsewhere: bool) -> Iterator[Check]:
+    """Compare the scores, details, counts, values and intervals of a metric."""
+    scores = Differences()
+    if run.manifest.n != again.manifest.n:
+        scores.add(run.manifest.n, again.manifest.n, "rows")
+    else:
+        scores.add_numbers(run.scores(spec), again.scores(spec), "row {}")
+    yield scores.check(run.name, spec, "score", elsewhere=elsewhere)
+    if run.manifest.metric(spec).counts and not scores.first.startswith("rows"):
+        counts, stored, found = Differences(), run.statistics(spec), again.statistics(spec)
+        if stored.shape != found.shape:
+            counts.add(str(stored.shape), str(found.shape), "counts")
+        else:
+            counts.add_numbers(stored, found, "row {}")
+        yield counts.check(run.name, spec, "counts", elsewhere=elsewhere)
+    for name in parse(spec).details:
+        columns = [f"{each.manifest.metric(spec).column}.{name}" for each in (run, again)]
+        if all(column in each.schema.names for column, each in zip(columns, (run, again), strict=True)):
+            detail = compare_columns(run.column(columns[0]), again.column(columns[1]))
+            yield detail.check(run.name, f"{spec}.{name}", "detail", elsewhere=elsewhere)
+    values, ends = compare_members(_entry(run, spec), _entry(again, spec))
+    yield values.check(run.name, spec, "value", elsewhere=elsewhere)
+    yield ends.check(run.name, spec, "interval", elsewhere=elsewhere)
+
+
+def _entry(run: Run, spec: str) -> dict[str, Any]:
+    """What `values.json` says of a metric, and of the table."""
+    entry = next(dict(each) for each in run.values["metrics"] if each["spec"] == spec)
+    return {**entry, "rows": run.values["n"], "clusters": run.values.get("clusters")}

@@ -1,0 +1,296 @@
+"""Bundles of runs: every number in one is derived again, and whatever was damaged or changed in it is found."""
+
+import json
+import os
+import shutil
+import socket
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import karat
+from karat.cli.main import main
+from karat.data.storage.checksums import sum_file
+from karat.errors import DataError, SpecError
+from karat.runs.export.bundle import archive
+from karat.runs.export.bundle.archive import read_archive, write_archive
+from karat.runs.store.manifest import read_manifest, write_json, write_manifest
+
+N = 24
+TABLE = {
+    "id": [f"q{row}" for row in range(N)],
+    "topic": [f"t{row % 2}" for row in range(N)],
+    "prediction": [None if row == 5 else f"word{row % 4} of {row}" for row in range(N)],
+    "gold": [[f"word{row % 5}", f"of {row}"] for row in range(N)],
+}
+OTHER = {**TABLE, "prediction": [f"word{row % 5}" for row in range(N)]}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder with two runs, and a bundle of them."""
+    folder = tmp_path_factory.mktemp("bundles")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KARAT_RUNS", str(folder / "runs"))
+        for name, table in {"a": TABLE, "b": OTHER}.items():
+            karat.score(table, ["token_f1", "bleu"], run=name, by="topic")
+        karat.bundle("a", "b", output=folder / "both.zip")
+    return folder
+
+
+@pytest.fixture
+def place(kept, tmp_path, monkeypatch):
+    """The same for a test that changes it."""
+    shutil.copytree(kept / "runs", tmp_path / "runs")
+    shutil.copy(kept / "both.zip", tmp_path)
+    monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*words):
+    done = CliRunner().invoke(main, words)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def wrong(verified):
+    """What does not agree: the run, what of it, the kind and the state."""
+    return [(each.run, each.of, each.kind, each.state) for each in verified.checks if each.state != "equal"]
+
+
+def remake(folder):
+    """Let a forged run have the checksums of its files, as who forges one would."""
+    manifest = read_manifest(folder)
+    manifest.files.update({name: sum_file(folder / name) for name in manifest.files})
+    write_manifest(manifest, folder)
+
+
+def change_json(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    write_json(path, content)
+    return content
+
+
+def change_rows(path, column, change):
+    table = pq.read_table(path)
+    values = table.column(column).to_pylist()
+    change(values)
+    at = table.schema.names.index(column)
+    pq.write_table(
+        table.set_column(at, table.schema.field(at), pa.chunked_array([pa.array(values, table.schema.field(at).type)])),
+        path,
+    )
+
+
+def test_every_number_is_derived_again_and_the_same_runs_make_the_same_bytes(place, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a connection")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    verified = karat.verify("both.zip")
+    assert (verified.state, verified.elsewhere, wrong(verified)) == ("equal", (), [])
+    kinds = {(each.run, each.of): set() for each in verified.checks}
+    for each in verified.checks:
+        kinds[each.run, each.of].add(each.kind)
+    assert kinds["a", "bleu"] == {"score", "counts", "value", "interval"}
+    assert kinds["b", "token_f1"] == {"score", "value", "interval"}
+    assert kinds["b against a", "bleu"] == {"verdict", "interval"}
+    assert kinds["a", "reference"] == {"column"}
+    assert sum(each.compared for each in verified.checks if (each.run, each.kind) == ("a", "score")) == 2 * N
+    written = karat.bundle("a", "b", output="again.zip")
+    assert written.digest == verified.digest
+    assert Path("again.zip").read_bytes() == Path("both.zip").read_bytes()
+    with zipfile.ZipFile("both.zip") as opened:
+        assert opened.testzip() is None
+        assert opened.read("runs/a/values.json") == Path("runs/a/values.json").read_bytes()
+
+
+def test_commands(place):
+    done = call("runs", "bundle", "a", "b", "-o", "c.zip", "--by", "topic", "-m", "token_f1")
+    assert done.exit_code == 0, done.output
+    digest = done.stdout.strip()
+    done = call("verify", "c.zip", "--digest", digest[:12])
+    assert done.exit_code == 0, done.output
+    assert digest in done.output
+    assert "token_f1 [t1]" in done.output
+    assert call("verify", "both.zip", "--digest", digest).exit_code == 1
+    assert call("verify", "both.zip", "--digest", "zz").exit_code == 2
+    Path("c.zip").write_bytes(Path("c.zip").read_bytes().replace(b'"verdict": ', b'"Verdict": '))
+    done = call("verify", "c.zip", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["state"] == "differs"
+
+
+def test_every_flipped_byte_is_found(place):
+    content = bytearray(Path("both.zip").read_bytes())
+    members = zipfile.ZipFile("both.zip").infolist()
+    directory = int.from_bytes(content[-6:-2], "little")
+    offsets = {len(content) - 1 - at for at in range(22)} | {*range(directory, directory + 60, 3), *range(40)}
+    for each in members:  # of each member the header, and the first and last byte
+        name = each.header_offset + 30
+        offsets |= {
+            *range(each.header_offset, name, 4),
+            name,
+            name + len(each.filename),
+            name + len(each.filename) + each.file_size - 1,
+        }
+    offsets |= {*range(0, len(content), len(content) // 40)}
+    for at in sorted(offsets):
+        content[at] ^= 1 << at % 8
+        Path("flipped.zip").write_bytes(content)
+        content[at] ^= 1 << at % 8
+        with suppress(DataError):  # it cannot even be read
+            assert read_archive("flipped.zip").damaged, at
+
+
+def test_a_forged_value_is_found(place):
+    def forge(values):
+        values["metrics"][0]["value"] += 0.1
+        values["metrics"][1]["groups"]["t1"]["high"] = 1.0
+
+    change_json(place / "runs/a/values.json", forge)
+    remake(place / "runs/a")
+    karat.bundle("a", output="forged.zip")
+    verified = karat.verify("forged.zip")
+    assert wrong(verified) == [("a", "token_f1", "value", "differs"), ("a", "bleu", "interval", "differs")]
+    value, interval = (each for each in verified.checks if each.state == "differs")
+    assert value.difference == pytest.approx(0.1)
+    assert value.note.startswith("value: 0.")
+    assert "groups t1 high: 1.0 in the bundle, 0." in interval.note
+
+
+def test_swapped_gold_forged_scores_and_counts_are_found(place):
+    def swap(values):
+        values[0], values[1] = values[1], values[0]
+
+    change_rows(place / "runs/a/rows.parquet", "gold", swap)
+    change_rows(place / "runs/b/rows.parquet", "token_f1", lambda values: values.__setitem__(3, 0.25))
+    change_rows(place / "runs/b/statistics.parquet", "bleu", lambda values: values[2].__setitem__(0, 7.0))
+    for name in "ab":
+        remake(place / "runs" / name)
+    karat.bundle("a", "b", output="forged.zip")
+    verified = karat.verify("forged.zip")
+    found = wrong(verified)
+    assert ("a", "reference", "column", "differs") in found
+    assert ("a", "token_f1", "score", "differs") in found
+    assert ("b", "token_f1", "score", "differs") in found
+    assert ("b", "bleu", "counts", "differs") in found
+    assert ("b", "bleu", "score", "differs") not in found
+    assert next(each.note for each in verified.checks if each.run == "b" and each.kind == "score").startswith(
+        "row 4: 0.25 in the bundle, 1.0 recomputed"
+    )
+
+
+def test_a_forged_verdict_is_found(place):
+    read = read_archive("both.zip")
+    members = {each.name: read.read(each.name) for each in read.index.members}
+    content = json.loads(members["verdicts.json"])
+    finding = content["compared"]["findings"][0]
+    finding["verdict"], finding["p"] = "better", 1e-9
+    write_archive("forged.zip", read.index.about, {**members, "verdicts.json": json.dumps(content).encode()})
+    assert wrong(karat.verify("forged.zip")) == [("b against a", "token_f1", "verdict", "differs")]
+    for arguments in ({"human": "/etc/passwd"}, {"by": 3}):  # of a stranger
+        strange = json.dumps({**content, "arguments": arguments}).encode()
+        write_archive("strange.zip", read.index.about, {**members, "verdicts.json": strange})
+        with pytest.raises(DataError, match=r"strange\.zip: verdicts\.json"):
+            karat.verify("strange.zip")
+
+
+def test_last_bits_on_another_version_and_metrics_that_are_not_here(place):
+    def forge(values):
+        values["metrics"][0]["value"] *= 1 + 4e-16
+
+    change_json(place / "runs/a/values.json", forge)
+    remake(place / "runs/a")
+    karat.bundle("a", output="same.zip")
+    assert karat.verify("same.zip").state == "differs"
+    manifest = read_manifest(place / "runs/a")
+    manifest.versions["numpy"] = "1.0"
+    write_manifest(manifest, place / "runs/a")
+    karat.bundle("a", output="other.zip")
+    verified = karat.verify("other.zip")
+    assert (verified.state, wrong(verified)) == ("last bits", [("a", "token_f1", "value", "last bits")])
+    assert verified.elsewhere[0].startswith("numpy 1.0, here ")
+    assert call("verify", "other.zip").exit_code == 7
+    text = (place / "runs/b/manifest.json").read_text().replace("normalize='squad'", "normalize='squad', gone=1")
+    (place / "runs/b/manifest.json").write_text(text)
+    content = json.loads(text)
+    content.pop("checksum")
+    (place / "runs/b/manifest.json").write_text(json.dumps(content))
+    karat.bundle("b", output="older.zip")
+    verified = karat.verify("older.zip")
+    assert wrong(verified) == [("b", "token_f1", "score", "not recomputed")]
+    assert call("verify", "older.zip").exit_code == 7
+
+
+def test_what_is_not_a_bundle(place):
+    content = Path("both.zip").read_bytes()
+    read = read_archive("both.zip")
+    for name, wrong_content in {
+        "cut.zip": content[:-1],
+        "more.zip": content + b"\0",
+        "begins.zip": b"\0" + content,
+        "text.zip": b"not a zip",
+    }.items():
+        Path(name).write_bytes(wrong_content)
+        with pytest.raises(DataError, match=name):
+            karat.verify(name)
+    with zipfile.ZipFile("packed.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("bundle.json", json.dumps({"format": 1}))
+    with pytest.raises(DataError, match=r"packed\.zip"):
+        karat.verify("packed.zip")
+    for name in (
+        "../../evil.json",
+        "/etc/evil.json",
+        "runs/../a/evil.json",
+        "runs/a/../../evil.json",
+        "runs/.a/x.json",
+        "x\\y.json",
+    ):
+        write_archive("evil.zip", read.index.about, {name: b"{}"})
+        with pytest.raises(DataError, match=r"evil\.zip is not a bundle"):
+            karat.verify("evil.zip")
+    write_archive("lacks.zip", read.index.about, {"verdicts.json": read.read("verdicts.json")})
+    with pytest.raises(DataError, match="names the runs"):
+        karat.verify("lacks.zip")
+
+
+def test_a_bundle_of_a_newer_release(place, monkeypatch):
+    monkeypatch.setattr(archive, "FORMAT", 2)
+    karat.bundle("a", output="newer.zip")
+    monkeypatch.undo()
+    with pytest.raises(DataError, match="newer karat"):
+        karat.verify(place / "newer.zip")
+
+
+def test_what_cannot_be_bundled(place):
+    with pytest.raises(SpecError, match="expected the name"):
+        karat.bundle(output="a.zip")
+    with pytest.raises(SpecError, match="there is one"):
+        karat.bundle("a", output="a.zip", by="topic")
+    with pytest.raises(SpecError, match="no argument 'flipped'"):
+        karat.bundle("a", "b", output="a.zip", flipped=3)
+    with pytest.raises(DataError, match="two runs are called a"):
+        karat.bundle("a", place / "runs/a", output="a.zip")
+    with pytest.raises(DataError, match="there is no run 'c'"):
+        karat.bundle("a", "c", output="a.zip")
+    os.truncate(place / "runs/a/rows.parquet", 100)
+    with pytest.raises(DataError, match=r"rows\.parquet is damaged"):
+        karat.bundle("a", output="a.zip")
+    assert not Path("a.zip").exists()
+
+
+def test_runs_that_cannot_be_compared_are_bundled_with_a_note(place):
+    karat.score({**OTHER, "id": [f"r{row}" for row in range(N)]}, ["token_f1"], run="apart")
+    done = call("runs", "bundle", "a", "apart", "-o", "apart.zip")
+    assert done.exit_code == 0, done.output
+    assert "note: no verdicts are in the bundle: " in done.stderr
+    assert karat.verify("apart.zip").state == "equal"
