@@ -36,6 +36,7 @@ class Context:
     `run`: the key of the run that is scored, under which its calls to models are recorded.
     `machine`: where encoders run (`karat.models.encoders.machine`).
     `settings`: the options of the command that are from a settings file, as one would type them.
+    `rubrics`: the files of judges, by name, in place of those on this machine (`karat.judges.rubric`).
     `certificates`: what certificates say of the judges that are asked, by spec (`karat.runs.judge.exam.certificates`).
     `threads`: how many threads may compute; overrides the automatic number (`karat.core.parallel`).
     """
@@ -54,6 +55,7 @@ class Context:
     run: str | None = None
     machine: Any = None
     settings: str = ""
+    rubrics: Mapping[str, str] = field(default_factory=dict)
     certificates: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
 

@@ -24,6 +24,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, cast, get_args
 
+from karat.core.context import current_context
 from karat.core.errors import SpecError, did_you_mean
 from karat.data.storage.files import read_small
 from karat.judges.replies.criteria import KINDS, Criteria, Form
@@ -119,6 +120,8 @@ def load(name: str) -> Rubric:
             hint = did_you_mean(name, own_judges())
             raise SpecError(f"there is no judge {name!r} (a file's name ends in .toml){hint}")
         return _own(name)
+    if (kept := current_context().rubrics.get(name)) is not None:
+        return parse(kept.encode(), name)
     try:
         return parse(read_small(name, 1 << 20), name)
     except OSError as error:

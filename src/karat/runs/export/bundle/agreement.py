@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -62,10 +63,12 @@ class Differences:
     close: bool = True
     first: str = ""
 
-    def add_numbers(self, stored: Array, found: Array, where: str) -> None:
-        """Compare two arrays of one shape; `where` names the place of a row, as `{}`, from 1."""
+    def add_numbers(self, stored: Array, found: Array, where: str, rows: Array | None = None) -> None:
+        """Compare two arrays of one shape; `where` names the place of a row, as `{}`, from 1. `rows`: only these."""
         same = (stored == found) | (np.isnan(stored) & np.isnan(found))
-        self.compared += same.size
+        self.compared += same.size if rows is None else same[rows].size
+        if rows is not None:
+            same[~rows] = True
         if same.all():
             return
         apart = np.abs(np.where(same, 0.0, stored - found))
@@ -115,15 +118,15 @@ def compare_members(stored: Any, found: Any) -> tuple[Differences, Differences]:
     return values, ends
 
 
-def compare_columns(stored: pa.ChunkedArray, found: pa.ChunkedArray) -> Differences:
-    """Two columns of rows."""
-    compared = Differences(compared=len(stored))
-    if len(stored) == len(found) and stored.equals(found):
+def compare_columns(stored: pa.ChunkedArray, found: pa.ChunkedArray, rows: Array) -> Differences:
+    """Two columns of equal length, in some rows: shape (n,), bool."""
+    compared = Differences(compared=int(rows.sum()))
+    if stored.equals(found):
         return compared
     compared.compared = 0
-    if len(stored) != len(found):
-        compared.add(len(stored), len(found), "rows")
-    for row, (one, other) in enumerate(zip(stored.to_pylist(), found.to_pylist(), strict=False), 1):
+    for row, one, other in zip(count(1), stored.to_pylist(), found.to_pylist(), strict=False):
+        if not rows[row - 1]:
+            continue
         nested = isinstance(one, list | dict)
         compared.add(repr(one) if nested else one, repr(other) if nested else other, f"row {row}")
     return compared

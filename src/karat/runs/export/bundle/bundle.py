@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from karat.core.errors import DataError, KaratError, SpecError
+from karat.core.errors import DataError, SpecError
 from karat.data.storage.addresses import join_path
 from karat.data.write import refuse_overwriting
-from karat.runs.compare.compare import compare
 from karat.runs.export.bundle.archive import MemberContent, write_archive
-from karat.runs.scoring.provenance.describe import find_versions
+from karat.runs.export.bundle.verdicts import COMPARED, VERDICTS, compare_runs
 from karat.runs.store.folders import MANIFEST
 from karat.runs.store.run import Run, open_run
 from karat.runs.store.verify import verify_run
-
-VERDICTS = "verdicts.json"
-COMPARED = ("metrics", "by", "cluster", "on", "margin", "confidence", "seed")
-"""The arguments of `karat.compare` that a bundle may have been written with."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +60,14 @@ def bundle(*runs: str | Path | Run, output: str | Path, **compared: Any) -> Bund
     members, notes = dict[str, MemberContent](), list[str]()
     for run in opened:
         members.update(_list_files(run))
+        if any("judge:" in spec for spec in run.specs):
+            from karat.runs.export.bundle.replies import collect_replies  # noqa: PLC0415  (only for judges)
+
+            files, missing = collect_replies(run)
+            members.update({f"runs/{run.name}/{name}": content for name, content in sorted(files.items())})
+            notes += [missing] if missing else []
     if len(opened) > 1:
-        verdicts, refused = _compare(opened, compared)
+        verdicts, refused = compare_runs(opened, compared)
         members |= {} if verdicts is None else {VERDICTS: verdicts}
         notes += [] if refused is None else [f"no verdicts are in the bundle: {refused}"]
     elif compared:
@@ -91,20 +90,3 @@ def _list_files(run: Run) -> Iterator[tuple[str, MemberContent]]:
     """The files of a run, by their names in a bundle."""
     for name in (MANIFEST, *sorted(run.manifest.files)):
         yield f"runs/{run.name}/{name}", str(join_path(run.path, name))
-
-
-def _compare(runs: Sequence[Run], compared: Mapping[str, Any]) -> tuple[bytes | None, str | None]:
-    """What a bundle says of how runs compare; or why they are not compared."""
-    try:
-        found = compare(*runs, **compared).as_dict()
-    except KaratError as error:
-        if compared:
-            raise
-        return None, str(error)
-    content = {"arguments": compared, **environment(), "compared": found}
-    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode(), None
-
-
-def environment() -> dict[str, Any]:
-    """The versions and the platform on which the last bits of numbers may rest."""
-    return {"versions": find_versions(), "machine": {"system": platform.platform(), "processor": platform.machine()}}

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,9 +20,12 @@ from karat.runs.columns.ids import id_columns, item_columns
 from karat.runs.scoring.arguments import NONE
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.provenance.own_code import digest_function
-from karat.runs.store.manifest import CODE
+from karat.runs.store.manifest import CODE, ENDPOINTS, UNTIL
 from karat.runs.store.run import Run, open_run
+from karat.stats.sequential.until import Until
 
+REPLIES, RUBRICS = "replies.parquet", "judges.json"
+"""The files beside a run's in a bundle: requests with their replies, and the files of judges, by name."""
 _UNICODE = re.compile(r"\|unicode=[\d.]+")
 
 
@@ -46,8 +50,18 @@ def rescore(run: Run, metrics: Sequence[Metric], folder: Path, columns: Sequence
             confidence=settings.get("confidence", 0.95),
             seed=settings.get("seed", 0),
             run=run.name,
+            until=_find_rule(run, metrics),
         )
         return open_run(folder / run.name)
+
+
+def _find_rule(run: Run, metrics: Sequence[Metric]) -> Until | None:
+    """The rule by which judges were asked, where the rows decide alone what it does."""
+    rule = run.manifest.settings.get(UNTIL)
+    if rule is None or not any(metric.judge is not None for metric in metrics):
+        return None
+    until = Until(**{each.name: rule[each.name] for each in fields(Until) if each.name in rule})
+    return until if until.cost is None and not until.decisions else None
 
 
 def _find_rows(run: Run, columns: Sequence[str]) -> Source:
@@ -67,8 +81,11 @@ def _find_rows(run: Run, columns: Sequence[str]) -> Source:
     )
 
 
-def split_metrics(run: Run) -> tuple[list[Metric], dict[str, str]]:
-    """The metrics of a run that can be computed here from its rows, and why the others cannot, by spec."""
+def split_metrics(run: Run, *, replies: bool) -> tuple[list[Metric], dict[str, str]]:
+    """The metrics of a run that can be computed here from its rows, and why the others cannot, by spec.
+
+    `replies`: what judges replied is at hand.
+    """
     metrics, reasons = list[Metric](), dict[str, str]()
     for each in run.manifest.metrics:
         try:
@@ -76,7 +93,10 @@ def split_metrics(run: Run) -> tuple[list[Metric], dict[str, str]]:
         except KaratError as error:
             reasons[each.spec] = str(error)
             continue
-        if reason := _why_not(metric, each.signature, run.manifest.settings, run.manifest.versions.get("karat", "")):
+        reason = _why_not(metric, each.signature, run.manifest.settings, run.manifest.versions.get("karat", ""))
+        if not reason and metric.judge is not None and not (replies and run.manifest.settings.get(ENDPOINTS)):
+            reason = "what its models replied is not in the bundle"
+        if reason:
             reasons[each.spec] = reason
         else:
             metrics.append(metric)
@@ -94,8 +114,6 @@ def _why_not(metric: Metric, signature: str | None, settings: Mapping[str, objec
             if digest_function(definition.function) == own:
                 return ""
         return "its code is not as it was, or not here"
-    if metric.judge is not None:
-        return "the replies of its models are not in the bundle"
-    if definition.remote is not None:
+    if definition.remote is not None and metric.judge is None:
         return "it needs a model that is not in the bundle"
     return ""

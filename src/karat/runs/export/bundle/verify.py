@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from karat.core.columns.kinds import Array
 from karat.core.errors import DataError, KaratError
-from karat.core.metric.spec import parse
+from karat.core.metric.metric import Metric
 from karat.data.json.objects import JsonObject, Printed
-from karat.data.storage.addresses import hide_secrets
-from karat.data.storage.checksums import parse_json
 from karat.data.storage.files import temporary_folder
 from karat.runs.compare.compare import compare
-from karat.runs.export.bundle.agreement import Agreement, Check, Differences, compare_columns, compare_members
+from karat.runs.export.bundle.agreement import (
+    Agreement,
+    Check,
+    CheckKind,
+    Differences,
+    compare_columns,
+    compare_members,
+)
 from karat.runs.export.bundle.archive import INDEX, Archive, read_archive
-from karat.runs.export.bundle.bundle import VERDICTS, environment
-from karat.runs.export.bundle.rescore import rescore, split_metrics
-from karat.runs.store.manifest import check_content
+from karat.runs.export.bundle.recompute import recompute
+from karat.runs.export.bundle.verdicts import VERDICTS, environment, read_verdicts
 from karat.runs.store.run import Run, open_run
 from karat.runs.table.table import Table
 
+_UNSTABLE = {"error", "trace_id"}
+"""Details of a judge that no reply decides: why a request got none, and where it was traced."""
 _ORDER: tuple[Agreement, ...] = ("differs", "not recomputed", "last bits", "equal")
 """The states, the worst first."""
 
@@ -64,46 +73,6 @@ def _row(key: tuple[str, ...], same: Sequence[Check]) -> tuple[str, ...]:
     of, what = (", ".join(dict.fromkeys(names)) for names in ([each.of for each in same], [each.kind for each in same]))
     count = sum(each.compared for each in same)
     return run, of, what, state, f"{count:,}" if count else "", detail
-
-
-@dataclass(frozen=True)
-class _Arguments:
-    """How runs were compared."""
-
-    metrics: tuple[str, ...] = ()
-    by: str | None = None
-    cluster: str | None = None
-    on: str | None = None
-    margin: float | Mapping[str, float] | None = None
-    confidence: float = 0.95
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class _Finding:
-    """What is read of a stored finding; there is more."""
-
-    metric: str
-    system: str
-    slice: str | None
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """The same of a comparison."""
-
-    systems: tuple[str, ...]
-    findings: tuple[_Finding, ...]
-
-
-@dataclass(frozen=True)
-class _Verdicts:
-    """The content of `verdicts.json`."""
-
-    arguments: _Arguments
-    versions: Mapping[str, str]
-    machine: Mapping[str, str]
-    compared: _Compared
 
 
 def verify(path: str | Path) -> Verification:
@@ -155,7 +124,7 @@ class _Reading:
         self.arguments: Mapping[str, Any] = {}
         self.content: Mapping[str, Any] = {}
         if VERDICTS in self.archive.starts:
-            self.content = _read_verdicts(self.archive)
+            self.content = read_verdicts(self.archive)
             self.arguments = self.content["arguments"]
 
     @property
@@ -172,23 +141,18 @@ class _Reading:
         self.archive.extract(f"runs/{name}/", self.folder / "stored" / name)
         run = self.stored[name] = open_run(self.folder / "stored" / name)
         elsewhere = self._note_versions(run.manifest.versions, run.manifest.machine)
-        metrics, reasons = split_metrics(run)
-        again = None
-        if metrics:
-            columns = [self.arguments[key] for key in ("by", "cluster", "on") if self.arguments.get(key)]
-            try:
-                again = rescore(run, metrics, self.folder / "again", columns)
-            except KaratError as error:
-                reasons |= {metric.spec: str(error) for metric in metrics}
-        for spec, reason in reasons.items():
+        columns = [self.arguments[key] for key in ("by", "cluster", "on") if self.arguments.get(key)]
+        again = recompute(run, self.folder / "again", columns)
+        for spec, reason in again.reasons.items():
             yield Check(run=name, of=spec, kind="score", state="not recomputed", note=reason)
-        if again is None:
+        yield from again.checks
+        if again.run is None:
             return
-        if not reasons:
-            self.again[name] = again
-        yield from _check_columns(run, again)
-        for metric in metrics:
-            yield from _check_metric(run, again, metric.spec, elsewhere=elsewhere)
+        if not again.reasons:
+            self.again[name] = again.run
+        yield from _check_columns(run, again.run)
+        for metric in again.metrics:
+            yield from _check_metric(run, again.run, metric, elsewhere=elsewhere)
 
     def check_verdicts(self) -> Iterator[Check]:
         """Compare the runs again: as they were scored again, or as they are in the bundle where a metric was not."""
@@ -222,16 +186,6 @@ class _Reading:
         return bool(others)
 
 
-def _read_verdicts(archive: Archive) -> dict[str, Any]:
-    """What a bundle says of how its runs compare; `DataError` where it is not of that form."""
-    where = f"{hide_secrets(str(archive.path))}: {VERDICTS}"
-    content: dict[str, Any] = parse_json(archive.read(VERDICTS), where)
-    check_content(content, _Verdicts, where, finite=False)
-    if unknown := content["arguments"].keys() - {each.name for each in fields(_Arguments)}:
-        raise DataError(f"{where}: there is no argument {min(unknown)!r} of comparing runs")
-    return content
-
-
 def _check_columns(run: Run, again: Run) -> Iterator[Check]:
     """Whether the columns that were scored have the digests in the manifest."""
     for role, digest in run.manifest.digests.items():
@@ -243,29 +197,56 @@ def _check_columns(run: Run, again: Run) -> Iterator[Check]:
         yield compared.check(run.name, role, "column", elsewhere=False)
 
 
-def _check_metric(run: Run, again: Run, spec: str, *, elsewhere: bool) -> Iterator[Check]:
+def _check_metric(run: Run, again: Run, metric: Metric, *, elsewhere: bool) -> Iterator[Check]:
     """Compare the scores, details, counts, values and intervals of a metric."""
-    scores = Differences()
+    spec = metric.spec
+    about: dict[str, Any] = {"run": run.name, "of": spec}
     if run.manifest.n != again.manifest.n:
-        scores.add(run.manifest.n, again.manifest.n, "rows")
-    else:
-        scores.add_numbers(run.scores(spec), again.scores(spec), "row {}")
-    yield scores.check(run.name, spec, "score", elsewhere=elsewhere)
-    if run.manifest.metric(spec).counts and not scores.first.startswith("rows"):
+        rows = Differences()
+        rows.add(run.manifest.n, again.manifest.n, "rows")
+        yield rows.check(**about, kind="score", elsewhere=elsewhere)
+        return
+    reasons, kept = _find_uncertain(run, again, metric)
+    for kind, reason in reasons.items():
+        yield Check(**about, kind=kind, state="not recomputed", note=reason)
+    scores = Differences()
+    scores.add_numbers(run.scores(spec), again.scores(spec), "row {}", kept)
+    yield scores.check(**about, kind="score", elsewhere=elsewhere)
+    if run.manifest.metric(spec).counts:
         counts, stored, found = Differences(), run.statistics(spec), again.statistics(spec)
         if stored.shape != found.shape:
             counts.add(str(stored.shape), str(found.shape), "counts")
         else:
-            counts.add_numbers(stored, found, "row {}")
-        yield counts.check(run.name, spec, "counts", elsewhere=elsewhere)
-    for name in parse(spec).details:
+            counts.add_numbers(stored, found, "row {}", kept)
+        yield counts.check(**about, kind="counts", elsewhere=elsewhere)
+    for name in (each for each in metric.details if each not in _UNSTABLE):
         columns = [f"{each.manifest.metric(spec).column}.{name}" for each in (run, again)]
         if all(column in each.schema.names for column, each in zip(columns, (run, again), strict=True)):
-            detail = compare_columns(run.column(columns[0]), again.column(columns[1]))
+            detail = compare_columns(run.column(columns[0]), again.column(columns[1]), kept)
             yield detail.check(run.name, f"{spec}.{name}", "detail", elsewhere=elsewhere)
-    values, ends = compare_members(_entry(run, spec), _entry(again, spec))
-    yield values.check(run.name, spec, "value", elsewhere=elsewhere)
-    yield ends.check(run.name, spec, "interval", elsewhere=elsewhere)
+    if "value" not in reasons:
+        values, ends = compare_members(_entry(run, spec), _entry(again, spec))
+        yield values.check(**about, kind="value", elsewhere=elsewhere)
+        yield ends.check(**about, kind="interval", elsewhere=elsewhere)
+
+
+def _find_uncertain(run: Run, again: Run, metric: Metric) -> tuple[dict[CheckKind, str], Array]:
+    """What of a metric was not recomputed, and why; and the rows that were, shape (rows,), bool."""
+    spec = metric.spec
+    kept = np.ones(len(run.scores(spec)), bool)
+    if metric.judge is None:
+        return {}, kept
+    from karat.runs.export.bundle.replies import find_lacking  # noqa: PLC0415  (only for judges)
+
+    reasons = dict[CheckKind, str]()
+    lacking, left_out = find_lacking(run, again, spec), run.left_out(spec)
+    if lacking.any():
+        share = f"{int(lacking.sum()):,} of {len(kept):,} rows"
+        reasons = dict.fromkeys(("reply", "value"), f"{share} need a reply that is not in the bundle")
+    if spec in run.stops and spec not in again.stops:
+        reasons["value"] = "asking was ended by a rule of money or of a decision"
+        kept &= left_out is None or ~left_out
+    return reasons, kept & ~lacking
 
 
 def _entry(run: Run, spec: str) -> dict[str, Any]:

@@ -1,0 +1,52 @@
+"""A run of a bundle recomputed: its rows scored again by all metrics that can be, judges answered by kept replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from karat.core.context import change_context
+from karat.core.errors import KaratError
+from karat.core.metric.metric import Metric
+from karat.runs.export.bundle.agreement import Check, Differences
+from karat.runs.export.bundle.rescore import REPLIES, RUBRICS, rescore, split_metrics
+from karat.runs.store.run import Run
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """A run whose rows were scored again by `metrics`, None by none; why others could not be, by spec; and checks."""
+
+    run: Run | None
+    metrics: Sequence[Metric]
+    reasons: Mapping[str, str]
+    checks: tuple[Check, ...] = ()
+
+
+def recompute(run: Run, folder: Path, columns: Sequence[str] = ()) -> Recomputed:
+    """Score the rows of a run of a bundle again, by all metrics that can be; judges are answered by kept replies."""
+    kept = any(Path(run.path, name).is_file() for name in (REPLIES, RUBRICS))
+    if not kept:
+        return _rescore(run, folder, columns, replies=False)
+    from karat.runs.export.bundle.replies import read_kept_replies, replaying  # noqa: PLC0415  (only for judges)
+
+    answered, rubrics, unfit = read_kept_replies(Path(run.path))
+    with change_context(rubrics=rubrics), replaying(run, answered) as governor:
+        again = _rescore(run, folder, columns, replies=True)
+    compared = Differences()
+    for key in answered:
+        found = "other request" if key in unfit else "used" if key in governor.answered else "no request"
+        compared.add("used", found, f"reply {key[:12]}…")
+    checks = (compared.check(run.name, REPLIES, "reply", elsewhere=False),) if answered else ()
+    return replace(again, checks=checks)
+
+
+def _rescore(run: Run, folder: Path, columns: Sequence[str], *, replies: bool) -> Recomputed:
+    metrics, reasons = split_metrics(run, replies=replies)
+    if not metrics:
+        return Recomputed(None, (), reasons)
+    try:
+        return Recomputed(rescore(run, metrics, folder, columns), metrics, reasons)
+    except KaratError as error:
+        return Recomputed(None, (), {**reasons, **{metric.spec: str(error) for metric in metrics}})
