@@ -16,7 +16,7 @@ from importlib.util import find_spec
 PRELOADED = ["pandas", "karat.cli.score", "karat.cli.compare", "karat.cli.start.init", "karat.cli.options.result_table"]
 PRELOADED += ["karat.metrics.text.overlap", "karat.metrics.text.match", "karat.metrics.text.bleu"]
 PRELOADED += ["karat.runs.store.writer", "karat.runs.scoring.pipeline", "karat.runs.compare.compare"]
-PRELOADED += ["karat.runs.survey.trials", "pyarrow.parquet"]
+PRELOADED += ["karat.cli.start.survey.trials", "pyarrow.parquet"]
 
 
 def ask(door: str, told: str, *words: str) -> int:

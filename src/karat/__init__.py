@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from karat.runs.experiment.experiment import experiment as experiment
     from karat.runs.export.bundle.bundle import bundle as bundle
     from karat.runs.export.bundle.verify import verify as verify
+    from karat.runs.gold.check import gold as gold
+    from karat.runs.gold.doubtful import DoubtfulGold as DoubtfulGold
     from karat.runs.judge.exam.exam import exam as exam
     from karat.runs.judge.exam.figures import Exam as Exam
     from karat.runs.judge.examination import Examination as Examination
@@ -67,6 +69,8 @@ else:
             ".runs.export.bundle.bundle": "bundle",
             ".runs.export.bundle.verify": "verify",
             ".runs.labels.labels": "Labels",
+            ".runs.gold.check": "gold",
+            ".runs.gold.doubtful": "DoubtfulGold",
             ".runs.judge.examination": "Examination",
             ".runs.judge.exam.exam": "exam",
             ".runs.judge.exam.figures": "Exam",

@@ -22,6 +22,7 @@ COMMANDS = {  # words that succeed with rows.jsonl, the folder `.` and the run `
     "doctor": "doctor",
     "experiment": "experiment system.py:answer --data {file} -m exact_match",
     "fake-llm": "fake-llm --port 0",
+    "gold": "gold {file} again.jsonl --on id -m exact_match",
     "init": "init {folder}",
     "judge": f"judge {{file}} --human labels.csv {MAP} --column s --answer answer",
     "label": "label {file} -o more.jsonl --label-map good=1,bad=0",

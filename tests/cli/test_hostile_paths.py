@@ -37,6 +37,8 @@ PLACES = {  # the words of a command; {} is the hostile name
     "judge --reword": "judge rows.jsonl -m judge:correctness --model m --reword {}.toml --dry-run",
     "judge --calibration": "judge kept -m exact_match --human labels.csv --on id --calibration {}",
     "judge --keep-calibration": f"judge kept -m exact_match --human labels.csv {MAP} --keep-calibration {{}}",
+    "gold SYSTEMS": "gold {} kept -m exact_match",
+    "gold --output": "gold kept kept -o {}",
     "label SOURCES": f"label {{}} -o labels.jsonl {MAP}",
     "label --output": f"label rows.jsonl -o {{}} {MAP}",
     "label --metric": "label rows.jsonl -o labels.jsonl -m judge:{}",

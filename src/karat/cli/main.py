@@ -51,6 +51,7 @@ _SECTIONS = {
     "Decide": {
         "compare": "is the difference between systems real? --rank: the order of many",
         "power": "how many rows or labels are needed",
+        "gold": "which gold is probably wrong, by what systems answer",
     },
     "Labels by people": {
         "label": "label rows in the terminal; --next: which ones",

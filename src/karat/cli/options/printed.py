@@ -11,6 +11,7 @@ from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranking.ranked import Ranked
 from karat.runs.compare.scored_rows import Order, ScoredRow
 from karat.runs.export.bundle.verify import Verification
+from karat.runs.gold.doubtful import DoubtfulGold
 from karat.runs.judge.exam.figures import Exam
 from karat.runs.judge.examination import Examination
 from karat.runs.store.kept import KeptRun
@@ -91,6 +92,7 @@ class CountedRows(JsonObject):
 PRINTED: Mapping[str, Any] = {
     "compare": Compared | Ranked,
     "experiment": StoredValues,
+    "gold": DoubtfulGold,
     "judge": Examination | Exam,
     "power": Mapping[str, SampleSize | MarginSize | LabelCount | VarianceComponents | NoSampleSize | Design],
     "runs": KeptRun,

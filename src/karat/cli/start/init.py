@@ -15,9 +15,9 @@ from karat.cli.options.folder import Folder
 
 if TYPE_CHECKING:
     from karat.cli.options.screen import Screen
-    from karat.runs.survey.folder import DataFile
-    from karat.runs.survey.scorable import Scorable
-    from karat.runs.survey.trials import Proposals
+    from karat.cli.start.survey.folder import DataFile
+    from karat.cli.start.survey.scorable import Scorable
+    from karat.cli.start.survey.trials import Proposals
 
 _MOST_LINES = 20  # of one kind
 
@@ -39,8 +39,8 @@ def init(folder: Path, *, overwrite: bool) -> None:
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.cli.options.screen import open_screen  # noqa: PLC0415  (heavy)
     from karat.cli.start.starting_point import TASK, make_files  # noqa: PLC0415
+    from karat.cli.start.survey.trials import propose  # noqa: PLC0415
     from karat.core.atomic import write_text  # noqa: PLC0415
-    from karat.runs.survey.trials import propose  # noqa: PLC0415
 
     proposals = propose(folder)
     if not proposals.found.files:

@@ -16,9 +16,9 @@ from karat.core.version import __version__
 from karat.data.storage.file_names import drop_ending
 
 if TYPE_CHECKING:
-    from karat.runs.survey.folder import DataFile
-    from karat.runs.survey.scorable import Scorable
-    from karat.runs.survey.trials import Proposals
+    from karat.cli.start.survey.folder import DataFile
+    from karat.cli.start.survey.scorable import Scorable
+    from karat.cli.start.survey.trials import Proposals
 
 SCRIPT, OPTIONS, TASK, WORKFLOW = "karat.sh", "karat.toml", "task.py", ".github/workflows/karat.yml"
 _HERE = Path()

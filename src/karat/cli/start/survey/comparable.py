@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from karat.cli.start.survey.scorable import TASKS, Scorable
 from karat.core.errors import KaratError
 from karat.runs.match.alignment import ORDER
 from karat.runs.match.match import match
 from karat.runs.scoring.arguments import NONE
-from karat.runs.survey.scorable import TASKS, Scorable
 
 MOST_PAIRS = 300  # of scored files that are compared
 _NAMED = 5  # files in a sentence

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from karat.runs.survey import folder as folder_module
-from karat.runs.survey.trials import propose
+from karat.cli.start.survey import folder as folder_module
+from karat.cli.start.survey.trials import propose
 
 
 def write(path, *rows):

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from karat.cli.start.survey.comparable import fit_lengths, group_systems
+from karat.cli.start.survey.folder import DataFile, Survey, survey
+from karat.cli.start.survey.scorable import TASKS, Scorable, find_judges
 from karat.core.errors import KaratError
 from karat.data.roles import is_known_name, singular
 from karat.runs.columns.ids import id_columns, show_column
 from karat.runs.scoring.pipeline import score
-from karat.runs.survey.comparable import fit_lengths, group_systems
-from karat.runs.survey.folder import DataFile, Survey, survey
-from karat.runs.survey.scorable import TASKS, Scorable, find_judges
 
 _SUSPECTED, _NEAR = 8, 0.1  # columns that are tried as answers, and the least F1 of such
 ROWS = 100  # that are scored of each file

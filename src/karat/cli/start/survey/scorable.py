@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from karat.cli.start.survey.folder import DataFile
 from karat.judges.judge import Judge
 from karat.judges.rubric import own_judges
 from karat.runs.scoring.result import Result
-from karat.runs.survey.folder import DataFile
 
 TASKS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("prediction", "reference"): ("em", "f1"),

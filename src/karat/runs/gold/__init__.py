@@ -1,0 +1,7 @@
+"""Which gold is probably wrong, ambiguous or incomplete, from what several systems answer. Open `check.py` first.
+
+`rows` reads the paired rows of systems, `answers` says which answers mean the same, and which mean the gold;
+`reasons` says what speaks against the gold of a row, and `doubts` how much: the probability that it is wrong, and
+which rows are reported so that few of them are right. `doubtful` is the result, its table and its file.
+The statistics are in `karat.stats.reliability.coincidence` and `karat.stats.paired.multiple`.
+"""

@@ -1,0 +1,146 @@
+"""What speaks against the gold of a row: each reason by its name, in words, and with its numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeAlias
+
+from karat.data.json.objects import JsonObject, Printed
+from karat.runs.gold.answers import Agreement
+from karat.runs.gold.rows import GoldRow
+from karat.runs.judge.exam.answers.gold_types import find_dates, list_items
+from karat.runs.judge.exam.answers.guard import contains_words, words_of
+
+ReasonName: TypeAlias = Literal["agreement", "judge", "spelling", "question", "contexts", "form"]
+_MARKUP = re.compile(
+    r"<[a-zA-Z/][^<>]*>|&(?:[a-z]+|#\d+);|\[\[|\{\{|\*\*|\\(?:text|frac|boxed)|https?://|^\s*[-*#] ", re.MULTILINE
+)
+_LONG = 8  # words of a gold that is a sentence, where answers are shorter by half
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Reason(JsonObject):
+    """One reason: its name, what it says of the row, and the numbers that it rests on.
+
+    - `agreement`: systems agree with one another, and not with the gold.
+    - `judge`: a judge accepts answers that the metric does not.
+    - `spelling`: answers mean the gold, by rules on names, numbers and dates, but not by the metric.
+    - `question`: another row has the same question and other gold.
+    - `contexts`: no passage of the row has the gold in it.
+    - `form`: no answer is likely to be spelled as the gold is: a sentence, a list in one text, markup.
+    """
+
+    reason: ReasonName
+    says: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    printed: ClassVar = Printed(sparse=("numbers",))
+
+
+def find_reasons(
+    rows: Sequence[GoldRow],
+    agreements: Sequence[Agreement],
+    ps: Sequence[float | None],
+) -> list[tuple[Reason, ...]]:
+    """The reasons of each row; `ps`: the p of its agreement."""
+    twice = _same_questions(rows)
+    return [
+        (
+            *_agreement(agreement, p),
+            *_judge(row),
+            *_spelling(row, agreement),
+            *twice.get(at, ()),
+            *_contexts(row, agreement),
+            *_form(row, agreement),
+        )
+        for at, (row, agreement, p) in enumerate(zip(rows, agreements, ps, strict=True))
+    ]
+
+
+def _agreement(agreement: Agreement, p: float | None) -> Iterator[Reason]:
+    if agreement.size < 2:
+        return
+    answered = agreement.confirmed + agreement.others
+    says = f"{agreement.size} of {answered} systems agree on {_quote(agreement.answer)}"
+    if agreement.confirmed:
+        says += f", {agreement.confirmed} on the gold"
+    numbers = {"systems": agreement.size, "of": answered, "gold": agreement.confirmed}
+    yield Reason("agreement", says, numbers if p is None else numbers | {"p": p})
+
+
+def _judge(row: GoldRow) -> Iterator[Reason]:
+    taken = [each.answer or "" for each in row.answers if each.accepted and each.hit is False]
+    if taken:
+        count = f"{len(taken)} answer{'s' * (len(taken) > 1)}"
+        yield Reason(
+            "judge", f"the judge accepts {count} that the metric does not: {_quote(taken[0])}", {"answers": len(taken)}
+        )
+
+
+def _spelling(row: GoldRow, agreement: Agreement) -> Iterator[Reason]:
+    same = [at for at, relation in enumerate(agreement.relations) if relation == "same"]
+    if same:
+        why = agreement.reasons[same[0]] or ""
+        count = f"{len(same)} answer{'s' * (len(same) > 1)}"
+        example = _quote(row.answers[same[0]].answer or "")
+        says = f"{count} may mean the gold, and the metric does not see it: of {example}, {why}"
+        yield Reason("spelling", says, {"answers": len(same)})
+
+
+def _same_questions(rows: Sequence[GoldRow]) -> dict[int, list[Reason]]:
+    """A reason for each row whose question another row has too, with gold that has nothing in common with its own."""
+    by_question = defaultdict[tuple[str, ...], list[int]](list)
+    for at, row in enumerate(rows):
+        if row.question and (words := words_of(row.question)):
+            by_question[words].append(at)
+    found = dict[int, list[Reason]]()
+    for places in by_question.values():
+        golds = [{words_of(each) for each in rows[at].references} for at in places]
+        for at, own in zip(places, golds, strict=True):
+            others = [other for other, gold in zip(places, golds, strict=True) if other != at and not own & gold]
+            if others:
+                other = rows[others[0]]
+                says = f"row {other.id} has the same question, and the gold {_quote(', '.join(other.references))}"
+                found[at] = [Reason("question", says, {"rows": len(others)})]
+    return found
+
+
+def _contexts(row: GoldRow, agreement: Agreement) -> Iterator[Reason]:
+    passages = [each for each in row.contexts or () if each.strip()]
+    if (
+        not passages
+        or not row.references
+        or any(contains_words(text, gold) for text in passages for gold in row.references)
+    ):
+        return
+    says = "no passage has the gold in it"
+    there = agreement.size and any(contains_words(text, agreement.answer) for text in passages)
+    says += f", and one has {_quote(agreement.answer)}" if there else ""
+    yield Reason("contexts", says, {"passages": len(passages)})
+
+
+def _form(row: GoldRow, agreement: Agreement) -> Iterator[Reason]:
+    if not row.references or "hit" in agreement.relations:
+        return
+    if any(_MARKUP.search(gold) for gold in row.references):
+        yield Reason("form", "the gold has markup in it, which answers have not")
+    lengths = sorted(len(each.answer.split()) for each in row.answers if each.answer)
+    shortest, usual = min(len(gold.split()) for gold in row.references), lengths[len(lengths) // 2] if lengths else 0
+    if len(row.references) == 1 and len(items := list_items(row.references[0])) > 1:
+        yield Reason("form", f"the gold is a list of {len(items)} in one text", {"items": len(items)})
+    elif shortest >= _LONG and 0 < 2 * usual <= shortest:
+        says = f"the gold is a text of {shortest} words, and answers have {usual}"
+        yield Reason("form", says, {"words": shortest, "answers": usual})
+    elif "same" in agreement.relations and (dated := [gold for gold in row.references if find_dates(gold)]):
+        reasons = {why for why in agreement.reasons if why}
+        if reasons == {"it is the same date"}:
+            yield Reason("form", f"all answers spell the date otherwise than the gold, {_quote(dated[0])}")
+
+
+def _quote(text: str) -> str:
+    line = " ".join(text.split())
+    return f"“{line if len(line) <= _SHOWN else line[: _SHOWN - 1] + '…'}”"
