@@ -5,3 +5,6 @@
 judge's, beside people's labels, and asks judges again; `experiment` asks a task.
 Scoring, comparing and reports read labels by people (`labels`), which knows none of them. Metrics, statistics and
 readers of files are not here, nor anything that prints (`karat.cli`). `table` lays out figures; all may call it.
+`gold` says which gold is probably wrong, by what systems answer. `export` writes a run to one file, or several to a
+bundle of which every number can be derived again.
+"""

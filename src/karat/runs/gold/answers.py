@@ -25,7 +25,7 @@ _SENTENCE = 5  # words from which on an answer may hold another one whole
 
 
 @dataclass(frozen=True)
-class Agreement:
+class RowAnswers:
     """What the systems of a row say beside its gold.
 
     `confirmed`: how many answers are the gold or mean it. `others`: how many do not. `members`: the systems, by number,
@@ -51,7 +51,7 @@ Same: TypeAlias = Callable[[Sequence[tuple[str, str]]], Sequence[bool]]
 """Whether the two answers of each pair mean the same."""
 
 
-def find_agreement(row: GoldRow, normalise: Callable[[str], str] = str, same: Same | None = None) -> Agreement:
+def find_agreement(row: GoldRow, normalise: Callable[[str], str] = str, same: Same | None = None) -> RowAnswers:
     """Group the answers of a row that mean the same, and find the largest group beside the gold.
 
     Answers mean the same where they have the same words after `normalise`, are the same number or date, where a longer
@@ -65,7 +65,7 @@ def find_agreement(row: GoldRow, normalise: Callable[[str], str] = str, same: Sa
     members = max(groups, key=lambda each: (len(each), -each[0]), default=())
     answer = min((texts[at] or "" for at in members), key=len, default="")
     near = any(relations[at] == "near" for at in members)
-    return Agreement(
+    return RowAnswers(
         confirmed=sum(relation in {"hit", "same"} for relation in relations),
         others=len(beside),
         members=tuple(members),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from karat.runs.gold.answers import Agreement
+from karat.runs.gold.answers import RowAnswers
 from karat.runs.gold.reasons import Reason
 from karat.stats.paired.multiple import benjamini_hochberg
 from karat.stats.reliability.coincidence import Coincidence, fit_coincidence, share_wrong
@@ -38,7 +38,7 @@ class Doubts:
         return adjusted is not None and adjusted <= fdr
 
 
-def doubt_rows(agreements: Sequence[Agreement], confidence: float) -> Doubts:
+def doubt_rows(agreements: Sequence[RowAnswers], confidence: float) -> Doubts:
     """The doubts of rows.
 
     A row is tested where no answer confirms its gold, and two systems or more answer otherwise. The null hypothesis is
@@ -66,7 +66,7 @@ def doubt_rows(agreements: Sequence[Agreement], confidence: float) -> Doubts:
     return Doubts(doubts, benjamini_hochberg(ps), ps, laws)
 
 
-def order_rows(agreements: Sequence[Agreement], doubts: Doubts, reasons: Sequence[Sequence[Reason]]) -> list[int]:
+def order_rows(agreements: Sequence[RowAnswers], doubts: Doubts, reasons: Sequence[Sequence[Reason]]) -> list[int]:
     """The numbers of the rows against whose gold anything speaks, those of the greatest doubt first."""
 
     def rank(row: int) -> tuple[float, ...]:

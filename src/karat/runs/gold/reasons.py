@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.gold.answers import Agreement
+from karat.runs.gold.answers import RowAnswers
 from karat.runs.gold.rows import GoldRow
 from karat.runs.judge.exam.answers.gold_types import find_dates, list_items
 from karat.runs.judge.exam.answers.guard import contains_words, words_of
@@ -43,7 +43,7 @@ class Reason(JsonObject):
 
 def find_reasons(
     rows: Sequence[GoldRow],
-    agreements: Sequence[Agreement],
+    agreements: Sequence[RowAnswers],
     ps: Sequence[float | None],
 ) -> list[tuple[Reason, ...]]:
     """The reasons of each row; `ps`: the p of its agreement."""
@@ -61,7 +61,7 @@ def find_reasons(
     ]
 
 
-def _agreement(agreement: Agreement, p: float | None) -> Iterator[Reason]:
+def _agreement(agreement: RowAnswers, p: float | None) -> Iterator[Reason]:
     if agreement.size < 2:
         return
     answered = agreement.confirmed + agreement.others
@@ -81,7 +81,7 @@ def _judge(row: GoldRow) -> Iterator[Reason]:
         )
 
 
-def _spelling(row: GoldRow, agreement: Agreement) -> Iterator[Reason]:
+def _spelling(row: GoldRow, agreement: RowAnswers) -> Iterator[Reason]:
     same = [at for at, relation in enumerate(agreement.relations) if relation == "same"]
     if same:
         why = agreement.reasons[same[0]] or ""
@@ -109,7 +109,7 @@ def _same_questions(rows: Sequence[GoldRow]) -> dict[int, list[Reason]]:
     return found
 
 
-def _contexts(row: GoldRow, agreement: Agreement) -> Iterator[Reason]:
+def _contexts(row: GoldRow, agreement: RowAnswers) -> Iterator[Reason]:
     passages = [each for each in row.contexts or () if each.strip()]
     if (
         not passages
@@ -123,7 +123,7 @@ def _contexts(row: GoldRow, agreement: Agreement) -> Iterator[Reason]:
     yield Reason("contexts", says, {"passages": len(passages)})
 
 
-def _form(row: GoldRow, agreement: Agreement) -> Iterator[Reason]:
+def _form(row: GoldRow, agreement: RowAnswers) -> Iterator[Reason]:
     if not row.references or "hit" in agreement.relations:
         return
     if any(_MARKUP.search(gold) for gold in row.references):
