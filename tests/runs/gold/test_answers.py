@@ -1,11 +1,11 @@
 """Which answers of a row mean the same, and how they stand to the gold."""
 
 from karat.runs.gold.answers import find_agreement
-from karat.runs.gold.rows import Answered, GoldRow
+from karat.runs.gold.rows import GoldRow, SystemAnswer
 
 
 def agree(gold, *answers, hits=(), same=None):
-    answered = tuple(Answered(f"s{at}", text, float(at in hits), at in hits) for at, text in enumerate(answers))
+    answered = tuple(SystemAnswer(f"s{at}", text, float(at in hits), at in hits) for at, text in enumerate(answers))
     return find_agreement(GoldRow("1", "Which?", gold, None, answered), same=same)
 
 
@@ -32,7 +32,9 @@ def test_an_answer_that_shares_words_with_the_gold_is_near():
 
 
 def test_rows_without_an_answer_or_a_score_do_not_count():
-    row = GoldRow("1", None, ("Bern",), None, (Answered("a", None, 0.0, False), Answered("b", "Oslo", None, None)))
+    row = GoldRow(
+        "1", None, ("Bern",), None, (SystemAnswer("a", None, 0.0, False), SystemAnswer("b", "Oslo", None, None))
+    )
     assert (find_agreement(row).others, find_agreement(row).size) == (0, 0)
 
 

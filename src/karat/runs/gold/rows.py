@@ -20,7 +20,7 @@ from karat.runs.store.run import Run
 
 
 @dataclass(frozen=True)
-class Answered:
+class SystemAnswer:
     """What a system answered, None where it did not, and its score by the metric, None where it has none.
 
     `hit`: whether the score says that the answer is the gold; None without a score. `accepted`: whether a judge says
@@ -42,7 +42,7 @@ class GoldRow:
     question: str | None
     references: tuple[str, ...]
     contexts: tuple[str, ...] | None
-    answers: tuple[Answered, ...]
+    answers: tuple[SystemAnswer, ...]
 
 
 def read_rows(matched: Matched, metric: SharedMetric, judge: SharedMetric | None = None) -> list[GoldRow]:
@@ -63,7 +63,7 @@ def read_rows(matched: Matched, metric: SharedMetric, judge: SharedMetric | None
         for at, (name, row) in enumerate(zip(matched.names, several, strict=True)):
             score = row.scores[metric.by_run[at].spec]
             verdict = accepts(row.scores[judge.by_run[at].spec]) if judge and accepts else None
-            answers.append(Answered(name, row.prediction, score, takes(score), verdict))
+            answers.append(SystemAnswer(name, row.prediction, score, takes(score), verdict))
         question = next((row.question for row in several if row.question), None)
         shown = None if passages is None else passages[number]
         rows.append(GoldRow(ids[own[0]], question, several[0].references, shown, tuple(answers)))
