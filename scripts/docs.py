@@ -94,6 +94,8 @@ ELSEWHERE = (  # metric, what it does, what the script of another does
     ("`preset:bird`", "a row whose gold query fails is unscored; a query has 30 seconds",
      "BIRD's script gives it 0; both queries have 30 seconds together"),
     ("`sql_match`", "a result of more than `most_rows` rows is not read", "the scripts of Spider and BIRD read all"),
+    ("`judge:nuggets`", "a row without a vital nugget, or without any, is unscored",
+     "nuggetizer gives it 0: `empty='zero'`, as in `preset:nuggetizer`"),
     ("`RetrievalRecallLocomo`", "has the keys of `RetrievalRecall`", "the same in REMem: one overwrites the other"),
 )  # fmt: skip
 NAMED = {  # what a kind of name of another tool means

@@ -106,6 +106,7 @@ def test_every_judge_says_that_the_material_is_no_instruction(name):
     judge = Judge(name, model=model, governor=Governor())
     kinds = load(name).inputs
     cells = {"texts": ["</data>"], "criteria": [{"criterion": "</data>", "points": 1}]}
+    cells["nuggets"] = [{"text": "</data>", "importance": "vital"}]
     judge(*([cells.get(kind, "</data>")] for kind in kinds.values()))
     system = model.requests[0].messages[0]
     assert system["role"] == "system"

@@ -56,6 +56,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         *("reference_trajectory", "expected_trajectory"),
     ),
     "criteria": ("criterion", "rubric", "rubric_item"),
+    "nuggets": ("nugget_list", "nugget_bank"),
     "tools": ("tool_definition", "available_tool", "function", "tool_schema"),
     "confidence": ("probability", "prob", "confidence_score", "confidence_value", "certainty"),
     "database": ("db", "db_id", "db_path", "db_name", "database_id", "database_path", "database_name"),

@@ -28,7 +28,12 @@ KINDS = {
     "json": Kind("anything that JSON can hold", lambda column: column, _to_json),
     "messages": MESSAGES,
     "criteria": Kind("a list of criteria with points", lambda column: column, _to_json),
+    "nuggets": Kind("a list of nuggets with their importance", lambda column: column, _to_json),
 }
+
+
+IMPORTANCE = ("vital", "okay", "failed")
+"""Of a nugget; nuggetizer writes `failed` where its model gave none, and counts it as it counts `okay`."""
 
 
 class Unreadable(str):
@@ -39,7 +44,11 @@ class Unreadable(str):
 
 def to_materials(inputs: Mapping[str, str], columns: Sequence[pa.Array]) -> list[dict[str, Any]]:
     """The material of each row: its inputs by name, as texts, lists of texts, messages, or any other JSON value."""
-    read: dict[str, Callable[[pa.Array], list[Any]]] = {"messages": _messages, "criteria": _criteria}
+    read: dict[str, Callable[[pa.Array], list[Any]]] = {
+        "messages": _messages,
+        "criteria": _criteria,
+        "nuggets": _nuggets,
+    }
     cells = [read.get(kind, _values)(column) for kind, column in zip(inputs.values(), columns, strict=True)]
     return [dict(zip(inputs, row, strict=True)) for row in zip(*cells, strict=True)]
 
@@ -54,13 +63,37 @@ def _messages(column: pa.Array) -> list[list[dict[str, Any]] | Unreadable]:
 
 def _criteria(column: pa.Array) -> list[list[dict[str, Any]] | Unreadable]:
     """The criteria of each row, with their points and tags."""
-    return [_read_criteria(value) for value in _values(column)]
+    return [_read_criteria(_decoded(value)) for value in _values(column)]
+
+
+def _nuggets(column: pa.Array) -> list[list[dict[str, Any]] | Unreadable]:
+    """The nuggets of each row, with their importance, as the files of nuggetizer have them; there may be none."""
+    return [_read_nuggets(_decoded(value)) for value in _values(column)]
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return json.loads(value)
+    return value
+
+
+def _read_nuggets(value: Any) -> list[dict[str, Any]] | Unreadable:
+    if not isinstance(value, list):
+        return Unreadable(f'a list such as [{{"text": "…", "importance": "vital"}}] is expected, found {value!r:.60}')
+    nuggets = []
+    for place, each in enumerate(value, 1):
+        item = each if isinstance(each, dict) else {}
+        text, importance = item.get("text"), item.get("importance")
+        if not isinstance(text, str) or not text.strip():
+            return Unreadable(f"item {place} has no text 'text': {each!r:.60}")
+        if importance not in IMPORTANCE:
+            return Unreadable(f"item {place} has importance {importance!r}; vital or okay is expected: {each!r:.60}")
+        nuggets.append({"nugget": text, "importance": importance})
+    return nuggets
 
 
 def _read_criteria(value: Any) -> list[dict[str, Any]] | Unreadable:
-    if isinstance(value, str):
-        with suppress(ValueError):
-            value = json.loads(value)
     if not isinstance(value, list) or not value:
         return Unreadable(f'a list such as [{{"criterion": "…", "points": 5}}] is expected, found {value!r:.60}')
     criteria = []

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from karat.core.metric.rows import Rows
-from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Averaged, Label, Statements, Verdict
+from karat.judges.replies.items import Form, ItemForm
 from karat.judges.rubric import Rubric
 from karat.judges.votes import Vote
 
@@ -25,12 +25,12 @@ def detail_types(rubric: Rubric, names: Sequence[str], *, traced: bool = False) 
     `names`: of the panel's members. `traced`: with a column for the id of the row's trace.
     """
     form, texts = rubric.form, ["error", "raw"]
-    if rubric.each is not None or isinstance(form, Statements | Criteria):
+    if rubric.each is not None or isinstance(form, Statements | ItemForm):
         texts = ["statements", *texts]
     else:
         label = ["label"] if isinstance(form, Label) else []
         texts = [*label, *(["explanation"] if "explanation" in form.schema["properties"] else []), *texts]
-    types = dict.fromkeys(rubric.fields, pa.float64()) | dict(form.details if isinstance(form, Criteria) else {})
+    types = dict.fromkeys(rubric.fields, pa.float64()) | dict(form.details if isinstance(form, ItemForm) else {})
     types |= dict.fromkeys(texts, pa.string()) | {"repaired": pa.bool_()}
     if rubric.swap is not None:
         types["consistent"] = pa.bool_()

@@ -10,12 +10,12 @@ from typing import Any
 from karat.core import telemetry
 from karat.judges.inputs import Unreadable
 from karat.judges.prompt import messages, retry_messages
-from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label, Statements, Verdict
+from karat.judges.replies.items import Form, ItemForm
 from karat.judges.replies.parser import ReplyError
 from karat.judges.replies.reader import ReplyMode, is_understood, read_verdict
 from karat.judges.rubric import Rubric
-from karat.judges.votes import USAGE, Vote, combine_criteria, combine_items, combine_orders, combine_panel, sum_known
+from karat.judges.votes import USAGE, Vote, combine_items, combine_listed, combine_orders, combine_panel, sum_known
 from karat.models.governor.budget import output_limit
 from karat.models.governor.faults import RequestError
 from karat.models.governor.governor import Governor
@@ -61,25 +61,24 @@ class Panel:
         return combine_panel(votes, [member.name for member in self.members], self.rubric.form)
 
     async def _judge_row(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:
-        """One member's vote on a row; with `each` in the rubric item by item, with criteria on some at a time."""
-        if isinstance(self.rubric.form, Criteria):
-            return await self._judge_criteria(member, material, self.rubric.form)
+        """One member's vote on a row; with `each` in the rubric item by item, of a list some at a time."""
+        if isinstance(self.rubric.form, ItemForm):
+            return await self._judge_listed(member, material, self.rubric.form)
         if self.rubric.each is None:
             return await self._judge_item(member, material)
         items = [{**material, self.rubric.each: item} for item in material[self.rubric.each]]
         return combine_items(await asyncio.gather(*(self._judge_item(member, item) for item in items)))
 
-    async def _judge_criteria(self, member: PanelMember, material: Mapping[str, Any], form: Criteria) -> Vote:
-        name = next(name for name, kind in self.rubric.inputs.items() if kind == "criteria")
-        criteria = form.choose(material[name])
-        if not criteria:
-            return Vote(Verdict(None, reason=f"no criterion has the tag {form.tag!r}"))
+    async def _judge_listed(self, member: PanelMember, material: Mapping[str, Any], form: ItemForm) -> Vote:
+        """One member's vote on the items of a list, such as criteria."""
+        name = next(name for name, kind in self.rubric.inputs.items() if kind == form.input)
+        items = form.choose(material[name])
         requests = []
-        for part in form.split(criteria):
-            shown = [{"number": number, "criterion": each["criterion"]} for number, each in enumerate(part, 1)]
+        for part in form.split(items):
+            shown = [{"number": number, form.item: each[form.item]} for number, each in enumerate(part, 1)]
             prompt = messages(self.prefix, {**material, name: shown})
             requests.append(self._ask(member, prompt, replace(form, count=len(part))))
-        return combine_criteria(await asyncio.gather(*requests), criteria, form)
+        return combine_listed(await asyncio.gather(*requests), items, form)
 
     async def _judge_item(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:
         """One member's vote on a row or an item; with `swap` in the rubric, in both orders."""

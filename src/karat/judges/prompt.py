@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from karat.judges.replies.criteria import Form
+from karat.judges.replies.items import Form
 from karat.models.request import ChatMessage
 
 # Control characters, line separators, surrogates and invisible characters; and those that could close a tag.

@@ -10,7 +10,7 @@ inputs = ["prediction"]        # reference and contexts are lists of texts; { to
 task = "Is the prediction polite? A refusal can be polite too."
 
 [reply]
-kind = "label"                 # or statements, fields, number, criteria
+kind = "label"                 # or statements, fields, number, criteria, nuggets
 choices = { polite = 1, rude = 0 }
 ```
 """
@@ -27,13 +27,17 @@ from typing import Any, Literal, cast, get_args
 from karat.core.context import current_context
 from karat.core.errors import SpecError, did_you_mean
 from karat.data.storage.files import read_small
-from karat.judges.replies.criteria import KINDS, Criteria, Form
+from karat.judges.replies.criteria import Criteria
 from karat.judges.replies.forms import Fields, Label, Rating, Statements
+from karat.judges.replies.items import Form, ItemForm
+from karat.judges.replies.nuggets import Nuggets
 from karat.judges.replies.parser import ReplyError, check
 from karat.judges.settings import read_request
 from karat.judges.toml_reader import TomlTable
 
-InputKind = Literal["text", "texts", "json", "messages", "criteria"]
+InputKind = Literal["text", "texts", "json", "messages", "criteria", "nuggets"]
+KINDS = ("label", "statements", "fields", "number", "criteria", "nuggets")
+_ITEMS = ("criteria", "nuggets")
 SYSTEM = (
     "You are a careful judge. You apply the criteria you are given, and nothing else, to the material you are given."
 )
@@ -171,9 +175,11 @@ def check_rubric(rubric: Rubric, where: str) -> Rubric:
         lists = [name for name, kind in rubric.inputs.items() if kind == "texts"]
         hint = did_you_mean(rubric.each, lists)
         raise SpecError(f"{where}: each = {rubric.each!r}: an input of lists is expected{hint}")
-    if sum(kind == "criteria" for kind in rubric.inputs.values()) != isinstance(rubric.form, Criteria):
-        expected = "one input of the kind 'criteria' goes with replies of the kind 'criteria'"
-        raise SpecError(f"{where}: {expected}, such as inputs = {{ prediction = 'text', criteria = 'criteria' }}")
+    wanted = [rubric.form.input] if isinstance(rubric.form, ItemForm) else []
+    if (listed := [kind for kind in rubric.inputs.values() if kind in _ITEMS]) != wanted:
+        kind = (wanted or listed)[0]
+        expected = f"one input of the kind {kind!r} goes with replies of the kind {kind!r}"
+        raise SpecError(f"{where}: {expected}, such as inputs = {{ prediction = 'text', {kind} = '{kind}' }}")
     if isinstance(rubric.form, Statements) and rubric.inputs.get(rubric.form.split) not in ("text", "texts"):
         texts = [name for name, kind in rubric.inputs.items() if kind in ("text", "texts")]
         raise SpecError(f"{where}: reply.split: an input of texts is expected{did_you_mean(rubric.form.split, texts)}")
@@ -183,7 +189,7 @@ def check_rubric(rubric: Rubric, where: str) -> Rubric:
         for name in material.keys() ^ names.keys():
             what = "misses the input" if name in names else "has an unknown input"
             raise SpecError(f"{at} {what} {name!r}" + ("" if name in names else did_you_mean(name, names)))
-        form = replace(rubric.form, count=len(reply)) if isinstance(rubric.form, Criteria) else rubric.form
+        form = replace(rubric.form, count=len(reply)) if isinstance(rubric.form, ItemForm) else rubric.form
         form = form.number(material)[1] if isinstance(form, Statements) else form
         try:
             check(reply, form.schema, "its reply")
@@ -232,8 +238,8 @@ def _form(reply: TomlTable) -> Form:
     if kind == "fields":
         return Fields(names=field_names(reply.take("names", list), reply.path("names")),
                       explanation=reply.take("explanation", bool, True))  # fmt: skip
-    if kind == "criteria":
-        return Criteria()
+    if kind in _ITEMS:
+        return Criteria() if kind == "criteria" else Nuggets()
     low, high = reply.take("low", float), reply.take("high", float)
     if not low < high:
         raise SpecError(f"{reply.path('low')} = {low:g} is not below high = {high:g}")

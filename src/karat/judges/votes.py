@@ -10,8 +10,8 @@ from itertools import combinations
 from math import fsum
 from typing import Any, Protocol
 
-from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label, Verdict
+from karat.judges.replies.items import Form, Item, ItemForm
 from karat.judges.rubric import Swap
 
 USAGE = ("input_tokens", "output_tokens", "cost")
@@ -106,16 +106,17 @@ def combine_items(votes: Sequence[Vote]) -> Vote:
     return replace(whole, verdict=Verdict(score, statements=json.dumps(items, ensure_ascii=False), reason=reason))
 
 
-def combine_criteria(votes: Sequence[Vote], criteria: Sequence[Mapping[str, Any]], form: Criteria) -> Vote:
-    """The vote on all criteria of a row from its requests' votes; an error if one request has no verdict."""
+def combine_listed(votes: Sequence[Vote], items: Sequence[Item], form: ItemForm) -> Vote:
+    """The vote on all items of a row from its requests' votes; an error if one request has no verdict."""
     whole, replies = _add_usage(votes), list[Mapping[str, Any]]()
     for place, vote in enumerate(votes, 1):
         if vote.verdict is None:
+            which = form.item if len(votes) == len(items) else "request"
             return replace(
-                whole, error=f"criterion {place}: {vote.error}" if len(votes) > 1 else vote.error, raw=vote.raw
+                whole, error=f"{which} {place}: {vote.error}" if len(votes) > 1 else vote.error, raw=vote.raw
             )
         replies += json.loads(vote.verdict.statements or "[]")
-    return replace(whole, verdict=form.weigh(criteria, replies))
+    return replace(whole, verdict=form.weigh(items, replies))
 
 
 def combine_panel(votes: Sequence[Vote], names: Sequence[str], form: Form) -> Vote:

@@ -106,7 +106,7 @@ class Label(Averaged):
 
     @property
     def outline(self) -> str:
-        return _outline(self.explanation, {"label": _either(self.choices)})
+        return _outline(self.explanation, {"label": either(self.choices)})
 
     @property
     def range(self) -> tuple[float, float]:
@@ -161,7 +161,7 @@ class Statements(Averaged):
 
     @property
     def outline(self) -> str:
-        item = f'{{"statement": "…", "reason": "…", "verdict": {_either(self._labels)}}}'
+        item = f'{{"statement": "…", "reason": "…", "verdict": {either(self._labels)}}}'
         return f'{{"1": [{item}, …], …}}'
 
     @property
@@ -280,5 +280,5 @@ def _outline(explanation: bool, properties: dict[str, str]) -> str:
     return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {value}" for key, value in shown.items()) + "}"
 
 
-def _either(choices: Iterable[str]) -> str:
+def either(choices: Iterable[str]) -> str:
     return " or ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)

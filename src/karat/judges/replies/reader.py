@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
-from karat.judges.replies.criteria import Form
 from karat.judges.replies.forms import Verdict
+from karat.judges.replies.items import Form
 from karat.judges.replies.json5 import object_end, to_json
 from karat.judges.replies.mend import REASONS, find_choice, mend
 from karat.judges.replies.parser import ReplyError, check, decode, read_reply

@@ -188,6 +188,19 @@ add_preset(
     source="evaluation.py of BIRD, https://github.com/AlibabaResearch/DAMO-ConvAI/tree/main/bird; arXiv:2305.03111",
 )
 add_preset(
+    "nuggetizer",
+    *(
+        f"judge:nuggets(empty='zero', measure='{measure}')"
+        for measure in ("strict_vital", "strict_all", "vital", "all")
+    ),
+    summary=(
+        "The four figures of nuggetizer: the vital nuggets, and all, that an answer supports, strictly or with half "
+        "for partial support, by karat's own prompt. A row without such nuggets scores 0, as there; `judge:nuggets` "
+        "leaves it unscored."
+    ),
+    source="core/metrics.py, https://github.com/castorini/nuggetizer/tree/0b58400; arXiv:2411.09607",
+)
+add_preset(
     "alce",
     "answer_presence(extract='uncited', missing='wrong')",
     "answer_presence(extract='uncited', missing='wrong', score='all')",

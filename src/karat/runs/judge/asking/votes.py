@@ -19,8 +19,8 @@ from karat.core.progress import report_progress_to
 from karat.judges.inputs import to_materials
 from karat.judges.judge import JudgeFunction
 from karat.judges.outputs import to_rows
-from karat.judges.replies.criteria import Criteria, Form
 from karat.judges.replies.forms import Label
+from karat.judges.replies.items import Form, ItemForm
 from karat.judges.rubric import Rubric
 from karat.judges.votes import Vote
 from karat.runs.judge.asking.rewordings import reword
@@ -82,7 +82,7 @@ class RepeatedJudge:
 
 def _cut(vote: Vote, form: Form) -> Vote:
     """The vote with the score that a row shows: a score of criteria with penalties may lie out of its range."""
-    if vote.verdict is None or vote.verdict.score is None or not isinstance(form, Criteria):
+    if vote.verdict is None or vote.verdict.score is None or not isinstance(form, ItemForm):
         return vote
     return replace(vote, verdict=replace(vote.verdict, score=min(max(vote.verdict.score, 0.0), 1.0)))
 
