@@ -11,7 +11,7 @@ from math import fsum
 from typing import Any, Protocol
 
 from karat.judges.replies.forms import Label, Verdict
-from karat.judges.replies.items import Form, Item, ItemForm
+from karat.judges.replies.items import Form, ItemForm, ListedItem
 from karat.judges.rubric import Swap
 
 USAGE = ("input_tokens", "output_tokens", "cost")
@@ -106,7 +106,7 @@ def combine_items(votes: Sequence[Vote]) -> Vote:
     return replace(whole, verdict=Verdict(score, statements=json.dumps(items, ensure_ascii=False), reason=reason))
 
 
-def combine_listed(votes: Sequence[Vote], items: Sequence[Item], form: ItemForm) -> Vote:
+def combine_listed(votes: Sequence[Vote], items: Sequence[ListedItem], form: ItemForm) -> Vote:
     """The vote on all items of a row from its requests' votes; an error if one request has no verdict."""
     whole, replies = _add_usage(votes), list[Mapping[str, Any]]()
     for place, vote in enumerate(votes, 1):

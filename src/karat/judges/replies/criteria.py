@@ -15,7 +15,7 @@ from karat.core.columns.kinds import Array
 from karat.core.metric.definition import Cut, Finish
 from karat.core.metric.setting import Setting
 from karat.judges.replies.forms import Verdict
-from karat.judges.replies.items import Item, ItemForm
+from karat.judges.replies.items import ItemForm, ListedItem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +55,10 @@ class Criteria(ItemForm):
     def worth(self) -> dict[str, Any]:
         return {"met": "the points of the criterion", "by": "the points above 0"}
 
-    def choose(self, items: Sequence[Item]) -> Sequence[Item]:
+    def choose(self, items: Sequence[ListedItem]) -> Sequence[ListedItem]:
         return [each for each in items if self.tag is None or self.tag in each["tags"]]
 
-    def weigh(self, items: Sequence[Item], replies: Sequence[Mapping[str, Any]]) -> Verdict:
+    def weigh(self, items: Sequence[ListedItem], replies: Sequence[Mapping[str, Any]]) -> Verdict:
         if not items:
             return Verdict(None, reason=f"no criterion has the tag {self.tag!r}")
         pairs = [(each, reply["verdict"] == "met") for each, reply in zip(items, replies, strict=True)]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from karat.judges.replies.forms import TEXT, Averaged, Fields, Label, Rating, Statements, Verdict, either
 from karat.judges.replies.parser import strict_object
 
-Item: TypeAlias = Mapping[str, Any]
+ListedItem: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +57,11 @@ class ItemForm(Averaged):
         verdicts = [reply[str(number)] for number in range(1, self.count + 1)]
         return Verdict(None, statements=json.dumps(verdicts, ensure_ascii=False))
 
-    def choose(self, items: Sequence[Item]) -> Sequence[Item]:
+    def choose(self, items: Sequence[ListedItem]) -> Sequence[ListedItem]:
         """The items that are judged."""
         return items
 
-    def split(self, items: Sequence[Item]) -> list[Sequence[Item]]:
+    def split(self, items: Sequence[ListedItem]) -> list[Sequence[ListedItem]]:
         """The items of each request."""
         size = {"row": len(items) or 1, "ten": 10}.get(self.calls, 1)
         return [items[first : first + size] for first in range(0, len(items), size)]
@@ -72,7 +72,7 @@ class ItemForm(Averaged):
         """The rule that turns verdicts into a score."""
 
     @abstractmethod
-    def weigh(self, items: Sequence[Item], replies: Sequence[Mapping[str, Any]]) -> Verdict:
+    def weigh(self, items: Sequence[ListedItem], replies: Sequence[Mapping[str, Any]]) -> Verdict:
         """The verdict on a row from what was replied on each of its items; there may be none."""
 
 

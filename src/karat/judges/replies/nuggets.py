@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from karat.core.metric.setting import Setting
 from karat.judges.replies.forms import Verdict
-from karat.judges.replies.items import Item, ItemForm
+from karat.judges.replies.items import ItemForm, ListedItem
 
 NuggetMeasure: TypeAlias = Literal["strict_vital", "vital", "strict_all", "all", "strict_weighted", "weighted"]
 OKAY = 0.5
@@ -52,11 +52,11 @@ class Nuggets(ItemForm):
     def worth(self) -> dict[str, Any]:
         return {"support": 1, "partial_support": PARTIAL, "okay": OKAY}
 
-    def choose(self, items: Sequence[Item]) -> Sequence[Item]:
+    def choose(self, items: Sequence[ListedItem]) -> Sequence[ListedItem]:
         """All nuggets; none of a row where none counts, which is not asked about."""
         return items if self._kind != "vital" or any(each["importance"] == "vital" for each in items) else []
 
-    def weigh(self, items: Sequence[Item], replies: Sequence[Mapping[str, Any]]) -> Verdict:
+    def weigh(self, items: Sequence[ListedItem], replies: Sequence[Mapping[str, Any]]) -> Verdict:
         partial = PARTIAL if self._kind == self.measure else 0.0
         okay = {"vital": 0.0, "all": 1.0, "weighted": OKAY}[self._kind]
         worth = {"support": 1.0, "partial_support": partial, "not_support": 0.0}
