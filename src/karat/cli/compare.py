@@ -17,7 +17,7 @@ from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.ranking import RankOptions, rank, rank_options
 from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option, seed_option
 from karat.cli.options.sections import command
-from karat.cli.options.tables import TableFiles, table_options
+from karat.cli.options.tables import TableFiles, bundle_option, table_options
 
 
 @command()
@@ -32,6 +32,7 @@ from karat.cli.options.tables import TableFiles, table_options
 )  # fmt: skip
 @table_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@bundle_option
 @click.option("--common", is_flag=True, help="Compare the rows that all systems have; say how many were left out.")
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @margin_option
@@ -60,6 +61,7 @@ def compare(
     margin: dict[str, float] | None,
     no_worse: dict[str, float] | None,
     flipped: int,
+    bundle: str | None,
     **options: Any,
 ) -> None:
     """Compare systems on the same rows, each with the first, A; or rank them.
@@ -85,7 +87,8 @@ def compare(
         raise click.UsageError("expected at least two systems: karat compare A B")
     if ranking:
         others = {"--human": people.human, "--fail-if-worse": fail_if_worse, "--flipped": flipped,
-                  "--margin": margin, "--fail-unless-no-worse": no_worse, "--until": rule}  # fmt: skip
+                  "--margin": margin, "--fail-unless-no-worse": no_worse, "--until": rule,
+                  "--bundle": bundle}  # fmt: skip
         if flags := [name for name, value in others.items() if value]:
             raise click.UsageError(f"{flags[0]} compares each system with A: leave --rank away")
         rank(systems, ranking, table, people.label_map, as_json=as_json, **options)
@@ -99,6 +102,13 @@ def compare(
         if arguments is None:  # a rehearsal
             return
         compared = compare_systems(*systems, **arguments)
+    if bundle is not None:
+        from dataclasses import replace  # noqa: PLC0415
+
+        from karat.runs.export.bundle.cite import cite_bundle  # noqa: PLC0415
+        from karat.runs.match.systems import open_systems  # noqa: PLC0415
+
+        compared = replace(compared, bundle=cite_bundle(bundle, open_systems(systems)))
     table.write(compared)
     if as_json:
         click.echo(json.dumps(compared.as_dict(), ensure_ascii=False))

@@ -12,6 +12,7 @@ from karat.cli.options.numbers import Whole
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option, seed_option
 from karat.cli.options.sections import command
+from karat.cli.options.tables import bundle_option
 
 
 @command()
@@ -34,6 +35,7 @@ from karat.cli.options.sections import command
 @click.option("--on", type=COLUMN, help="The id that matches the rows of the runs.")
 @click.option("--allow-different", is_flag=True, help="Compare even runs whose metrics, settings or gold differ.")
 @margin_option
+@bundle_option
 @correction_options
 @confidence_option(
     "Of all intervals; 1 minus it is the level of the tests. Default: 0.95; for a single run as in its scoring.", None

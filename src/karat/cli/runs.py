@@ -12,7 +12,7 @@ from karat.cli.options.gates import margin_option
 from karat.cli.options.people import LabelOptions, correction_options
 from karat.cli.options.scoring import cluster_option, confidence_option, scored_metric_option, seed_option
 from karat.cli.options.sections import Command
-from karat.cli.options.tables import spelling_options
+from karat.cli.options.tables import bundle_option, spelling_options
 from karat.cli.options.targets import TARGETS, publish_run
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ def show(name: str, as_json: bool, on: str | None, people: LabelOptions, **asked
 @click.argument("name", type=RUN)
 @click.option("-o", "--output", required=True, type=OUT, help="The file; its ending is the format.")
 @click.option("--values", is_flag=True, help="Write the values instead of the rows to .csv, .json, .parquet, …")
+@bundle_option
 @spelling_options
-def export(name: str, output: str, **options: bool) -> None:
+def export(name: str, output: str, bundle: str | None, **options: bool) -> None:
     """Write the run NAME to a file.
 
     The ending says what is written. .csv, .tsv, .json, .jsonl, .parquet, .arrow: the rows. .md, .tex, .html: a table of
@@ -94,7 +95,12 @@ def export(name: str, output: str, **options: bool) -> None:
     from karat.runs.export.one_file import export_run  # noqa: PLC0415  (heavy)
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
-    export_run(open_run(name), output, **options)
+    run, digest = open_run(name), ""
+    if bundle is not None:
+        from karat.runs.export.bundle.cite import cite_bundle  # noqa: PLC0415
+
+        digest = cite_bundle(bundle, [run])
+    export_run(run, output, bundle=digest, **options)
 
 
 @runs.command()

@@ -129,6 +129,23 @@ def test_commands(place):
     assert json.loads(done.stdout)["state"] == "differs"
 
 
+def test_tables_and_reports_name_the_bundle(place):
+    digest = read_archive("both.zip").index.digest
+    words = ["compare", "a", "b", "--bundle", "both.zip"]
+    assert digest in call(*words, "-o", "t.tex", "-o", "t.md", "-o", "t.html").output
+    assert json.loads(call(*words, "--json").stdout)["bundle"] == digest
+    assert call("runs", "export", "a", "-o", "a.tex", "--bundle", "both.zip").exit_code == 0
+    karat.report("a", output="one.html", bundle="both.zip")
+    for name in ("t.tex", "t.md", "t.html", "a.tex", "one.html"):
+        assert digest in Path(name).read_text(), name
+    karat.score(TABLE, "token_f1", run="c")
+    assert "both.zip does not hold c; it holds a, b" in call("compare", "a", "c", "--bundle", "both.zip").stderr
+    shutil.rmtree(place / "runs/a")
+    karat.score(TABLE, "em", run="a")
+    with pytest.raises(DataError, match="holds another run a"):
+        karat.report("a", output="one.html", bundle="both.zip")
+
+
 def test_every_flipped_byte_is_found(place):
     content = bytearray(Path("both.zip").read_bytes())
     members = zipfile.ZipFile("both.zip").infolist()

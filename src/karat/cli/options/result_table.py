@@ -65,7 +65,7 @@ def print_comparison(compared: Compared, by: str | None) -> None:
     """Print the table, a sentence for each of its lines, and the rows of `--flipped`."""
     screen = open_screen()
     screen.line(f"{compared.n} rows, compared row by row, by {compared.by}", "dim")
-    for note in compared.notes:
+    for note in (*compared.notes, *compared.citation):
         screen.line(note, "dim")
     screen.table(compared.table(), by)
     for finding in compared.findings:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click import option
 
-from karat.cli.options.completion import OUT
+from karat.cli.options.completion import FILE, OUT
 from karat.cli.options.scoring import Command, add_options, option_group
 from karat.cli.options.sections import options_under
 
@@ -21,6 +21,12 @@ _LABEL = _under("--label", default="", metavar="NAME", help="In .tex: a float wi
 _OUTPUT = option(
     "-o", "--output", "outputs", type=OUT, multiple=True,
     help="Also write it to this file: .md (a comment on a pull request), .tex, .html, .json, .csv, .parquet, …",
+)  # fmt: skip
+
+
+bundle_option = option(
+    "--bundle", type=FILE,
+    help="Name the bundle of these runs, a file of `karat runs bundle`, by its digest.",
 )  # fmt: skip
 
 

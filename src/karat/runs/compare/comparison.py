@@ -13,7 +13,7 @@ from karat.data.json.objects import JsonObject, Printed
 from karat.runs.compare.finding import Finding
 from karat.runs.compare.finding_rows import spell_difference, table_rows
 from karat.runs.compare.flips import Flip
-from karat.runs.table.document import Document, check_document, make_frame
+from karat.runs.table.document import Document, check_document, cite_digest, make_frame
 from karat.runs.table.figure import draw
 from karat.runs.table.markdown import escape_markdown, fit, fold, markdown_table
 from karat.runs.table.notebook import show_tables
@@ -34,7 +34,8 @@ class Compared(JsonObject):
     `findings`: ordered by metric, then system, then slice. `by`: the column that matches the rows of the systems, or
     "order". `notes`: remarks for the reader. `flipped`: the rows on which the systems differ most, if requested.
     `left_out` counts, by system, the rows that not all systems have, if the common ones are compared. `created`: when
-    the scoring of each system that is a run began, in the order of `systems`; empty for others.
+    the scoring of each system that is a run began, in the order of `systems`; empty for others. `bundle`: the digest of
+    the bundle from which these numbers can be derived again, where one was named.
     """
 
     systems: tuple[str, ...]
@@ -48,8 +49,9 @@ class Compared(JsonObject):
     findings: tuple[Finding, ...]
     flipped: tuple[Flip, ...]
     created: tuple[str, ...] = ()
+    bundle: str = ""
 
-    printed: ClassVar = Printed(hidden=("created",), sparse=("left_out",), names={"by": "aligned_by"})
+    printed: ClassVar = Printed(hidden=("created",), sparse=("left_out", "bundle"), names={"by": "aligned_by"})
 
     @property
     def worse(self) -> tuple[Finding, ...]:
@@ -133,6 +135,7 @@ class Compared(JsonObject):
             f"Bold: better, p ≤ {level} after Holm's correction for {self.family} tests.",
             "†: no difference could be shown.",
             *self._margin_notes,
+            *self.citation,
         )
         factor = findings[0].scale if scaled else 1.0
         return Table(columns, tuple(rows), self._title, notes, difference=True, factor=factor)
@@ -159,8 +162,14 @@ class Compared(JsonObject):
             f"+ and bold: better than {first}, −: worse; p ≤ {level} after Holm's correction for {self.family} tests.",
             "†: no difference could be shown.",
             *(f"≥, =: {note}" for note in self._margin_notes),
+            *self.citation,
         )
         return Table(paper_columns(columns), paper_rows(figures, columns), self._title, notes)
+
+    @property
+    def citation(self) -> tuple[str, ...]:
+        """The sentence that names the bundle; none without one."""
+        return cite_digest(self.bundle)
 
     @property
     def _title(self) -> str:
@@ -203,7 +212,8 @@ class Compared(JsonObject):
             yield from fold(f"Rows that differ: {len(self.flipped)}", fit(self._flipped_rows(), 20_000))
         yield ""
         yield escape_markdown(f"{self.n} rows, compared row by row, by {self.by}. {self._age()}")
-        yield from (f"- {escape_markdown(note)}" for note in self.notes)
+        cited = () if len(self.systems) > 2 else self.citation  # else it is below the table
+        yield from (f"- {escape_markdown(note)}" for note in (*self.notes, *cited))
 
     def _headline(self, shown: Sequence[Finding]) -> str:
         first, *others = self.systems
@@ -262,7 +272,7 @@ class Compared(JsonObject):
     def _repr_html_(self) -> str:
         whole = [each for each in self.findings if each.slice is None]
         sentences = [f"{each.metric}: {text}" for each in whole for text in each.sentences]
-        return show_tables(self._title, self.tables(), [*sentences, *self.notes])
+        return show_tables(self._title, self.tables(), [*sentences, *self.notes, *self.citation])
 
     def __repr__(self) -> str:
         lines = (f"  {each.heading}: {each.sentence}" for each in self.findings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -14,7 +15,7 @@ from karat.core.columns.python_values import to_python
 from karat.data.write import is_writable, refuse_overwriting, write
 from karat.runs.compare.run_values import stored_value, value_of
 from karat.runs.store.run import Run
-from karat.runs.table.document import check_document, write_lines
+from karat.runs.table.document import check_document, cite_digest, write_lines
 from karat.runs.table.value_table import MetricValue, value_document, value_table
 from karat.stats.corrected.value import Corrected
 
@@ -22,7 +23,13 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def export_run(
-    run: Run, path: str | Path, *, values: bool = False, percent: bool = False, plus_minus: bool = False
+    run: Run,
+    path: str | Path,
+    *,
+    values: bool = False,
+    percent: bool = False,
+    plus_minus: bool = False,
+    bundle: str = "",
 ) -> None:
     """Write a run, or a scored file, to a file; its ending selects the format.
 
@@ -30,6 +37,8 @@ def export_run(
     `.md`, `.tex`, `.html`: a table of the values; `percent` and `plus_minus` as in `Result.save`. `.xml`: JUnit, a test
     suite for each metric and a test case for each row, failed where the row has the worst possible score, in error
     where it has none, skipped where a rule left it out when it ended the asking.
+
+    `bundle`: the digest of the bundle that holds the run, which a table names.
 
     Raises `DataError` for another ending and for a file that cannot be written.
     """
@@ -44,6 +53,7 @@ def export_run(
         metric_values = list(_read_values(run))
         title = f"{run.name}: {metric_values[0].value.n} rows" if metric_values else run.name
         table = value_table(metric_values, confidence, percent=percent, caption=title)
+        table = replace(table, notes=(*table.notes, *cite_digest(bundle)))
         value_document(table, metric_values, confidence, run.values).save(path, plus_minus=plus_minus)
 
 

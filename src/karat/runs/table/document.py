@@ -63,6 +63,15 @@ class Document:
             yield from ("", escape_markdown(note))
 
 
+def cite_digest(digest: str) -> tuple[str, ...]:
+    """The sentence that names a bundle by its digest; none without one.
+
+    >>> cite_digest("28285bb1"), cite_digest("")
+    (('karat verify derives these numbers again from the bundle 28285bb1.',), ())
+    """
+    return (f"karat verify derives these numbers again from the bundle {digest}.",) if digest else ()
+
+
 def make_frame(rows: Sequence[Mapping[str, Any]], need: str) -> Any:
     """A frame of pandas with these rows; `MissingExtra`, naming `need`, without pandas."""
     return import_extra("pandas", extra="pandas", need=need).DataFrame(rows)

@@ -12,11 +12,13 @@ from karat.core.errors import SpecError
 from karat.runs.compare.compare import compare_matched
 from karat.runs.compare.margins import Margin, spell_margins
 from karat.runs.compare.ranking.rank import rank_matched
+from karat.runs.export.bundle.cite import cite_bundle
 from karat.runs.labels.labels import Labels
 from karat.runs.match.match import How, match
 from karat.runs.match.shared_metrics import share_metrics
 from karat.runs.match.systems import Metrics, System, list_specs, open_systems
 from karat.runs.store.run import Run
+from karat.runs.table.document import cite_digest
 from karat.stats.inference import Inference
 from karat.viewer.report.content import Content
 from karat.viewer.report.document import check_page_path, make_document, refuse_replacing
@@ -41,6 +43,7 @@ def report(
     confidence: float | None = None,
     seed: int | None = None,
     overwrite: bool = False,
+    bundle: str | Path | None = None,
 ) -> Path:
     """Write one HTML file about runs, which needs nothing else and fetches nothing; returns its path.
 
@@ -57,7 +60,8 @@ def report(
     `texts`: without them the file has no question, gold, answer or remark of a judge, but ids, and names of files and
     columns. `redact`: columns of which nothing is in the file, neither their values nor their names; what judges say is
     left out with a text they saw. With either, the command that scored a run and its condition for rows are left out.
-    `overwrite`: replace any file; else only a report on the same systems is replaced.
+    `overwrite`: replace any file; else only a report on the same systems is replaced. `bundle`: the file of a bundle of
+    these runs (`karat.bundle`), which the report names by its digest.
 
     Raises `ColumnError` for a column to leave out that does not exist, `SpecError` for slices that would show what is
     left out, where there is no system, and for `on` without `human` with a single one, `DataError` for a name
@@ -91,7 +95,9 @@ def report(
     inference = _inference(runs, confidence, seed)
     several = len(runs) > 1
     how = How(by=by, cluster=cluster, human=people, allow_different=allow_different)
+    cited = "" if bundle is None else cite_bundle(bundle, runs)
     matched = match(runs, wanted, on, **how)
+    matched = replace(matched, notes=(*matched.notes, *cite_digest(cited)))
     compared = compare_matched(matched, inference, labels, margin=margin) if several else None
     ranked = rank_matched(replace(matched, slices=None), inference) if len(runs) > 2 else None
     content = Content(matched, inference, redaction, compared, ranked, by)
@@ -105,7 +111,7 @@ def report(
         "margin": spell_margins(margin),
     }
     options |= {"allow-different": allow_different, **_human_options(people)}
-    kicker = f"Report on {len(matched.rows)} rows"
+    kicker = f"Report on {len(matched.rows)} rows{f' · bundle {cited}' if cited else ''}"
     page = make_document(title or _list(matched.names), kicker, content.head(), content.answers(rows, options),
                          matched.names)  # fmt: skip
     write_text(path, page)

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 from zlib import crc32
 
 from karat.core.errors import DataError
@@ -50,11 +50,18 @@ class Member:
 
 
 @dataclass(frozen=True)
+class About:
+    """What a bundle is about: `runs` has the SHA-256 of the manifest of each, by name; there may be more."""
+
+    runs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class BundleIndex:
-    """The content of `bundle.json`: `about` the bundle, its members in order, and its digest, the last link."""
+    """The content of `bundle.json`: what it is `about`, its members in order, and its digest, the last link."""
 
     format: int
-    about: Mapping[str, Any]
+    about: Annotated[Mapping[str, Any], About]
     members: tuple[Member, ...]
     digest: str
 

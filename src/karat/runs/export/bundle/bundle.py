@@ -11,6 +11,7 @@ from karat.core.errors import DataError, SpecError
 from karat.data.storage.addresses import join_path
 from karat.data.write import refuse_overwriting
 from karat.runs.export.bundle.archive import MemberContent, write_archive
+from karat.runs.export.bundle.cite import digest_manifest
 from karat.runs.export.bundle.verdicts import COMPARED, VERDICTS, compare_runs
 from karat.runs.store.folders import MANIFEST
 from karat.runs.store.run import Run, open_run
@@ -72,7 +73,7 @@ def bundle(*runs: str | Path | Run, output: str | Path, **compared: Any) -> Bund
         notes += [] if refused is None else [f"no verdicts are in the bundle: {refused}"]
     elif compared:
         raise SpecError(f"{min(compared)} says how runs are compared, and there is one")
-    index = write_archive(output, {"runs": [run.name for run in opened]}, members)
+    index = write_archive(output, {"runs": {run.name: digest_manifest(run) for run in opened}}, members)
     return Bundle(Path(output), index.digest, tuple(notes))
 
 

@@ -130,7 +130,7 @@ class _Reading:
     @property
     def names(self) -> Sequence[str]:
         """The runs of the bundle."""
-        names = self.archive.index.about.get("runs")
+        names = list(self.archive.index.about["runs"])
         there = list(dict.fromkeys(each.split("/")[1] for each in self.archive.starts if each.startswith("runs/")))
         if names != there:
             raise DataError(f"{self.archive.path}: {INDEX} names the runs {names}, found {there}")
