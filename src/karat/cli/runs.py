@@ -106,6 +106,10 @@ def export(name: str, output: str, bundle: str | None, **options: bool) -> None:
 @runs.command()
 @click.argument("names", type=RUN, metavar="NAME...", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=FILE, help="The file, a zip.")
+@click.option(
+    "--no-texts", is_flag=True,
+    help="Leave out questions, gold, answers and what judges say; digests stand for them, and ids stay.",
+)  # fmt: skip
 @scored_metric_option
 @click.option("--by", type=COLUMN, help="Also compare for each value of this column.")
 @cluster_option
@@ -113,7 +117,7 @@ def export(name: str, output: str, bundle: str | None, **options: bool) -> None:
 @margin_option
 @confidence_option("Of the intervals of differences. Default: 0.95.", None)
 @seed_option("Of the random numbers. Default: 0.", None)
-def bundle(names: tuple[str, ...], output: str, **compared: Any) -> None:
+def bundle(names: tuple[str, ...], output: str, no_texts: bool, **compared: Any) -> None:
     """Write runs to one file, from which `karat verify` derives every number again.
 
     It holds the rows, the values and how they were computed, and of several runs how each compares with the first, by
@@ -126,7 +130,9 @@ def bundle(names: tuple[str, ...], output: str, **compared: Any) -> None:
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.runs.export.bundle.bundle import bundle as write_bundle  # noqa: PLC0415  (heavy)
 
-    written = write_bundle(*names, output=output, **{name: value for name, value in compared.items() if value})
+    written = write_bundle(
+        *names, output=output, texts=not no_texts, **{name: value for name, value in compared.items() if value}
+    )
     for note in written.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"wrote {written.path}", err=True)

@@ -1,5 +1,6 @@
 """Bundles of runs: every number in one is derived again, and whatever was damaged or changed in it is found."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -311,3 +312,46 @@ def test_runs_that_cannot_be_compared_are_bundled_with_a_note(place):
     assert done.exit_code == 0, done.output
     assert "note: no verdicts are in the bundle: " in done.stderr
     assert karat.verify("apart.zip").state == "equal"
+
+
+def test_without_texts_values_and_verdicts_are_derived_from_scores(place):
+    secret = {
+        **TABLE,
+        "question": [f"secret {row // 3}" for row in range(N)],
+        "note": [{"n": "hidden"}] * N,
+        "cost": [0.5] * N,
+    }
+    karat.score(secret, ["token_f1", "bleu"], run="c", by="topic", where="question != 'secret 9'")
+    other = {**secret, "prediction": OTHER["prediction"]}
+    karat.score(other, ["token_f1", "bleu"], run="d", by="topic", cluster="question")
+    for words, name in ((["c"], "one.zip"), (["a", "b", "--by", "topic"], "two.zip"), (["d"], "three.zip")):
+        assert call("runs", "bundle", *words, "-o", name, "--no-texts").exit_code == 0
+    verified = karat.verify("one.zip")
+    assert {(each.kind, each.state) for each in verified.checks} == {
+        *((kind, "equal") for kind in ("file", "value", "interval")),
+        ("score", "not recomputed"),
+    }
+    assert call("verify", "one.zip").exit_code == 7
+    verified = karat.verify("two.zip")
+    assert {(each.kind, each.state) for each in verified.checks} >= {("verdict", "equal"), ("score", "not recomputed")}
+    assert "differs" not in {each.state for each in verified.checks}
+    intervals = [each for each in karat.verify("three.zip").checks if each.kind == "interval"]
+    assert all(each.state in ("equal", "not recomputed") for each in intervals)
+    read = read_archive("one.zip")
+    for each in read.index.members:
+        content = read.read(each.name)
+        if each.name.endswith("rows.parquet"):
+            table = pq.read_table(pa.BufferReader(content))
+            content = json.dumps(table.to_pylist()).encode()
+            assert table.column("id").to_pylist()[:2] == ["q0", "q1"]
+            assert table.column("cost").to_pylist() == [0.5] * N
+            assert table.column("question")[0].as_py() == hashlib.sha256(b"secret 0").hexdigest()
+        for text in (b"secret", b"hidden", b"word1"):
+            assert text not in content, each.name
+    change_json(place / "runs/c/values.json", lambda values: values["metrics"][1].__setitem__("high", 0.9))
+    remake(place / "runs/c")
+    karat.bundle("c", output="forged.zip", texts=False)
+    assert ("c", "bleu", "interval", "differs") in wrong(karat.verify("forged.zip"))
+    karat.score({**TABLE, "gold": ["x"] * N}, "em", run="e", by="gold")
+    with pytest.raises(SpecError, match="values by 'gold', a text that metrics read"):
+        karat.bundle("e", output="e.zip", texts=False)

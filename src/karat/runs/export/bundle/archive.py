@@ -51,8 +51,9 @@ class Member:
 
 @dataclass(frozen=True)
 class About:
-    """What a bundle is about: `runs` has the SHA-256 of the manifest of each, by name; there may be more."""
+    """What a bundle is about: `runs` has the SHA-256 of the manifest of each, by name; `texts`: they are in it."""
 
+    texts: bool
     runs: Mapping[str, str]
 
 

@@ -24,8 +24,13 @@ class Recomputed:
     checks: tuple[Check, ...] = ()
 
 
-def recompute(run: Run, folder: Path, columns: Sequence[str] = ()) -> Recomputed:
-    """Score the rows of a run of a bundle again, by all metrics that can be; judges are answered by kept replies."""
+def recompute(run: Run, folder: Path, columns: Sequence[str] = (), *, texts: bool) -> Recomputed:
+    """Score the rows of a run of a bundle again, by all metrics that can be; judges are answered by kept replies.
+
+    Without `texts` there is nothing to score.
+    """
+    if not texts:
+        return Recomputed(None, (), dict.fromkeys(run.specs, "the texts are not in the bundle"))
     kept = any(Path(run.path, name).is_file() for name in (REPLIES, RUBRICS))
     if not kept:
         return _rescore(run, folder, columns, replies=False)

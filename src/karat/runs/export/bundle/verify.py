@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,6 +24,7 @@ from karat.runs.export.bundle.agreement import (
     compare_members,
 )
 from karat.runs.export.bundle.archive import INDEX, Archive, read_archive
+from karat.runs.export.bundle.digested import compute_values, is_digested
 from karat.runs.export.bundle.recompute import recompute
 from karat.runs.export.bundle.verdicts import VERDICTS, environment, read_verdicts
 from karat.runs.store.run import Run, open_run
@@ -142,9 +143,11 @@ class _Reading:
         run = self.stored[name] = open_run(self.folder / "stored" / name)
         elsewhere = self._note_versions(run.manifest.versions, run.manifest.machine)
         columns = [self.arguments[key] for key in ("by", "cluster", "on") if self.arguments.get(key)]
-        again = recompute(run, self.folder / "again", columns)
+        again = recompute(run, self.folder / "again", columns, texts=self.archive.index.about["texts"])
+        by_scores = compute_values(run) if again.reasons else {}
         for spec, reason in again.reasons.items():
             yield Check(run=name, of=spec, kind="score", state="not recomputed", note=reason)
+            yield from _check_values(run, spec, by_scores[spec], elsewhere=elsewhere)
         yield from again.checks
         if again.run is None:
             return
@@ -172,7 +175,7 @@ class _Reading:
             of = each["metric"] if each["slice"] is None else f"{each['metric']} [{each['slice']}]"
             pair = f"{each['system']} against {was['systems'][0]}"
             yield values.check(pair, of, "verdict", elsewhere=elsewhere)
-            yield ends.check(pair, of, "interval", elsewhere=elsewhere)
+            yield _excuse(ends.check(pair, of, "interval", elsewhere=elsewhere), runs[0])
         rest, _ = compare_members({name: each for name, each in was.items() if name != "findings"}, found)
         yield rest.check("", VERDICTS, "verdict", elsewhere=elsewhere)
 
@@ -228,6 +231,26 @@ def _check_metric(run: Run, again: Run, metric: Metric, *, elsewhere: bool) -> I
         values, ends = compare_members(_entry(run, spec), _entry(again, spec))
         yield values.check(**about, kind="value", elsewhere=elsewhere)
         yield ends.check(**about, kind="interval", elsewhere=elsewhere)
+
+
+def _check_values(run: Run, spec: str, found: dict[str, Any], *, elsewhere: bool) -> Iterator[Check]:
+    """Compare the value and the interval of a metric with what its stored scores and counts give."""
+    if spec in run.stops:
+        note = "asking was ended by a rule, and what its judge replied is not in the bundle"
+        yield Check(run=run.name, of=spec, kind="value", state="not recomputed", note=note)
+        return
+    stored = {name: each for name, each in _entry(run, spec).items() if name in found}
+    values, ends = compare_members(stored, found)
+    yield values.check(run.name, spec, "value", elsewhere=elsewhere)
+    yield _excuse(ends.check(run.name, spec, "interval", elsewhere=elsewhere), run)
+
+
+def _excuse(check: Check, run: Run) -> Check:
+    """A check of an interval; one that goes by texts of which only the digests are here is not recomputed."""
+    column = (run.values.get("clusters") or {}).get("column")
+    if check.state == "equal" or not is_digested(run, column):
+        return check
+    return replace(check, state="not recomputed", note=f"it goes by {column}, of which the texts are not in the bundle")
 
 
 def _find_uncertain(run: Run, again: Run, metric: Metric) -> tuple[dict[CheckKind, str], Array]:
