@@ -267,7 +267,7 @@ def test_every_judge_reads_a_reply_that_its_schema_allows_and_no_other(name, gov
     kinds = load(name).inputs
     cells = {"texts": ["x"], "criteria": [{"criterion": "x", "points": 1}]}
     cells["nuggets"] = [{"text": "x", "importance": "vital"}]
-    columns = [[cells.get(kind, "x")] for kind in kinds.values()]
+    columns = [[cells.get(kind, "x [1]" if name == "citations" else "x")] for kind in kinds.values()]
     assert 0 <= Judge(name, model=FakeModel(), governor=governor)(*columns)[0].as_py() <= 1
     for wrong in ("yes", {}, {"explanation": "x"}, {"score": 1, "label": "correct", "explanation": "x"}):
         assert Judge(name, model=FakeModel(wrong, name=str(wrong)), governor=governor)(*columns)[0].as_py() is None

@@ -71,13 +71,12 @@ class Panel:
 
     async def _judge_listed(self, member: PanelMember, material: Mapping[str, Any], form: ItemForm) -> Vote:
         """One member's vote on the items of a list, such as criteria."""
-        name = next(name for name, kind in self.rubric.inputs.items() if kind == form.input)
-        items = form.choose(material[name])
-        requests = []
-        for part in form.split(items):
-            shown = [{"number": number, form.item: each[form.item]} for number, each in enumerate(part, 1)]
-            prompt = messages(self.prefix, {**material, name: shown})
-            requests.append(self._ask(member, prompt, replace(form, count=len(part))))
+        name = next((name for name, kind in self.rubric.inputs.items() if kind == form.input), "")
+        items = form.items(material, name)
+        requests = [
+            self._ask(member, messages(self.prefix, form.show(material, name, part)), replace(form, count=len(part)))
+            for part in form.split(items)
+        ]
         return combine_listed(await asyncio.gather(*requests), items, form)
 
     async def _judge_item(self, member: PanelMember, material: Mapping[str, Any]) -> Vote:

@@ -10,7 +10,7 @@ inputs = ["prediction"]        # reference and contexts are lists of texts; { to
 task = "Is the prediction polite? A refusal can be polite too."
 
 [reply]
-kind = "label"                 # or statements, fields, number, criteria, nuggets
+kind = "label"                 # or statements, fields, number, criteria, nuggets, citations
 choices = { polite = 1, rude = 0 }
 ```
 """
@@ -27,6 +27,7 @@ from typing import Any, Literal, cast, get_args
 from karat.core.context import current_context
 from karat.core.errors import SpecError, did_you_mean
 from karat.data.storage.files import read_small
+from karat.judges.replies.citations import Citations
 from karat.judges.replies.criteria import Criteria
 from karat.judges.replies.forms import Fields, Label, Rating, Statements
 from karat.judges.replies.items import Form, ItemForm
@@ -36,7 +37,7 @@ from karat.judges.settings import read_request
 from karat.judges.toml_reader import TomlTable
 
 InputKind = Literal["text", "texts", "json", "messages", "criteria", "nuggets"]
-KINDS = ("label", "statements", "fields", "number", "criteria", "nuggets")
+KINDS = ("label", "statements", "fields", "number", "criteria", "nuggets", "citations")
 _ITEMS = ("criteria", "nuggets")
 SYSTEM = (
     "You are a careful judge. You apply the criteria you are given, and nothing else, to the material you are given."
@@ -175,11 +176,14 @@ def check_rubric(rubric: Rubric, where: str) -> Rubric:
         lists = [name for name, kind in rubric.inputs.items() if kind == "texts"]
         hint = did_you_mean(rubric.each, lists)
         raise SpecError(f"{where}: each = {rubric.each!r}: an input of lists is expected{hint}")
-    wanted = [rubric.form.input] if isinstance(rubric.form, ItemForm) else []
+    wanted = [rubric.form.input] if isinstance(rubric.form, ItemForm) and rubric.form.input else []
     if (listed := [kind for kind in rubric.inputs.values() if kind in _ITEMS]) != wanted:
         kind = (wanted or listed)[0]
         expected = f"one input of the kind {kind!r} goes with replies of the kind {kind!r}"
         raise SpecError(f"{where}: {expected}, such as inputs = {{ prediction = 'text', {kind} = '{kind}' }}")
+    cited = {"prediction": "text", "contexts": "texts"}
+    if isinstance(rubric.form, Citations) and rubric.inputs != cited:
+        raise SpecError(f"{where}: replies of the kind 'citations' go with inputs = ['prediction', 'contexts']")
     if isinstance(rubric.form, Statements) and rubric.inputs.get(rubric.form.split) not in ("text", "texts"):
         texts = [name for name, kind in rubric.inputs.items() if kind in ("text", "texts")]
         raise SpecError(f"{where}: reply.split: an input of texts is expected{did_you_mean(rubric.form.split, texts)}")
@@ -240,6 +244,8 @@ def _form(reply: TomlTable) -> Form:
                       explanation=reply.take("explanation", bool, True))  # fmt: skip
     if kind in _ITEMS:
         return Criteria() if kind == "criteria" else Nuggets()
+    if kind == "citations":
+        return Citations()
     low, high = reply.take("low", float), reply.take("high", float)
     if not low < high:
         raise SpecError(f"{reply.path('low')} = {low:g} is not below high = {high:g}")

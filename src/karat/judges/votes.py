@@ -111,7 +111,7 @@ def combine_listed(votes: Sequence[Vote], items: Sequence[ListedItem], form: Ite
     whole, replies = _add_usage(votes), list[Mapping[str, Any]]()
     for place, vote in enumerate(votes, 1):
         if vote.verdict is None:
-            which = form.item if len(votes) == len(items) else "request"
+            which = "request" if form.calls == "ten" else form.item
             return replace(
                 whole, error=f"{which} {place}: {vote.error}" if len(votes) > 1 else vote.error, raw=vote.raw
             )

@@ -22,14 +22,14 @@ class ItemForm(Averaged):
     """A verdict on each item of a row; `weigh` gives the row's score once the verdicts on all of them are there.
 
     `count`: how many items a request has; `calls`: one request a `row`, one for each `ten` items, or one an item.
-    `input`: the kind of the input that holds the items; `item`: the part of an item that is shown; `verdicts`: what may
-    be replied on it. The settings of the judge are fields of its form.
+    `input`: the kind of the input that holds the items; empty if the form reads them itself. `item`: the part of an
+    item that is shown; `verdicts`: what may be replied on it. The settings of the judge are fields of its form.
     """
 
     count: int = 1
     calls: str = "row"
 
-    input: ClassVar[str]
+    input: ClassVar[str] = ""
     item: ClassVar[str]
     verdicts: ClassVar[tuple[str, ...]]
     details: ClassVar[Mapping[str, pa.DataType]] = MappingProxyType(
@@ -61,6 +61,14 @@ class ItemForm(Averaged):
         """The items that are judged."""
         return items
 
+    def items(self, material: Mapping[str, Any], name: str) -> Sequence[ListedItem]:
+        """The items of a row; `name`: of the input that holds them."""
+        return self.choose(material[name])
+
+    def show(self, material: Mapping[str, Any], name: str, part: Sequence[ListedItem]) -> dict[str, Any]:
+        """The material of a request for some items."""
+        return {**material, name: [{"number": n, self.item: each[self.item]} for n, each in enumerate(part, 1)]}
+
     def split(self, items: Sequence[ListedItem]) -> list[Sequence[ListedItem]]:
         """The items of each request."""
         size = {"row": len(items) or 1, "ten": 10}.get(self.calls, 1)
@@ -73,7 +81,7 @@ class ItemForm(Averaged):
 
     @abstractmethod
     def weigh(self, items: Sequence[ListedItem], replies: Sequence[Mapping[str, Any]]) -> Verdict:
-        """The verdict on a row from what was replied on each of its items; there may be none."""
+        """The verdict on a row from what was replied on the items that were asked about; there may be none."""
 
 
 Form: TypeAlias = Label | Statements | Fields | Rating | ItemForm

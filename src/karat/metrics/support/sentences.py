@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from karat.core.lazy import import_extra
-
-MARK = re.compile(r" ?\[([0-9]{1,9}(?:\s*[,;]\s*[0-9]{1,9})*)\]")
+from karat.text.answers.citations import CITATION, read_citations
 
 
 class Sentence(NamedTuple):
@@ -37,15 +35,14 @@ def read_sentences(text: str, language: str) -> list[Sentence]:
 def _join(parts: list[str]) -> Iterator[str]:
     whole = ""
     for part in parts:
-        if any(map(str.isalnum, MARK.sub("", part))) and any(map(str.isalnum, MARK.sub("", whole))):
+        if any(map(str.isalnum, CITATION.sub("", part))) and any(map(str.isalnum, CITATION.sub("", whole))):
             yield whole
             whole = part
         else:
             whole += part
-    if any(map(str.isalnum, MARK.sub("", whole))):
+    if any(map(str.isalnum, CITATION.sub("", whole))):
         yield whole
 
 
 def _read(text: str) -> Sentence:
-    numbers = (int(number) for mark in MARK.findall(text) for number in re.split(r"\s*[,;]\s*", mark))
-    return Sentence(text, MARK.sub("", text).strip(), tuple(numbers))
+    return Sentence(text, *read_citations(text))
