@@ -3,8 +3,9 @@
     python tests/frozen/make.py PART...
 
 PART is one of `signatures`, `swapped` (signatures of judges that ask in both orders), `flags`, `api`, `printed` (what
-commands print, and the files that they write; from the stored runs), or `runs`, which writes everything but the first
-four anew: the runs, those that were stopped, the caches, and what commands print of them.
+commands print, and the files that they write; from the stored runs), `bundle` (of runs that are scored for it; once a
+release, beside the earlier ones), or `runs`, which writes everything but these anew: the runs, those that were stopped,
+the caches, and what commands print of them.
 
 A change of `src/` that needs this is seen by users: say so in CHANGELOG.md.
 """
@@ -24,6 +25,8 @@ from threading import Thread
 from unittest import mock
 
 import recompute as now
+
+import karat
 
 
 class Embeddings(BaseHTTPRequestHandler):
@@ -103,6 +106,19 @@ def keep_caches(folder):
     return {**asking, "similar": similar}
 
 
+def keep_bundle(folder):
+    """Keep a bundle of this release, of two runs that are compared and one that asked judges."""
+    now.BUNDLES.mkdir(exist_ok=True)
+    with now.workspace(folder, port=now.PORT), mock.patch.object(platform, "platform", return_value="a machine"):
+        for name in now.BUNDLED:
+            now.kept(name)
+        for words in ("qa qa_b --by topic -o two.zip", "judged -o judged.zip"):
+            done = now.call(f"runs bundle {words}")
+            assert done.exit_code == 0, done.output
+        for name in ("two.zip", "judged.zip"):
+            shutil.copy(name, now.BUNDLES / f"{karat.__version__}_{name}")
+
+
 def print_all(folder):
     """What every command prints of the stored runs, and the files that they write."""
     with now.workspace(folder, now.RUNS):
@@ -121,9 +137,12 @@ def main(parts):
         if part in ("signatures", "swapped", "flags", "api"):
             store(part, getattr(now, part)())
             continue
-        if part not in ("runs", "printed"):
-            sys.exit(f"{part!r}: one or more of signatures, swapped, flags, api, printed, runs are expected")
+        if part not in ("runs", "printed", "bundle"):
+            sys.exit(f"{part!r}: one or more of signatures, swapped, flags, api, printed, bundle, runs are expected")
         with tempfile.TemporaryDirectory() as folder:
+            if part == "bundle":
+                keep_bundle(Path(folder, "bundle"))
+                continue
             if part == "runs":
                 keep_runs(Path(folder, "runs"))
                 store("asked", keep_caches(Path(folder)))

@@ -34,7 +34,8 @@ from karat.judges import Judge, own_judges
 from karat.models.testing.fake import FakeServer
 
 HERE = Path(__file__).parent
-DATA, RUNS, CACHES, EXPECTED = (HERE / name for name in ("data", "runs", "caches", "expected"))
+DATA, RUNS, CACHES, EXPECTED, BUNDLES = (HERE / name for name in ("data", "runs", "caches", "expected", "bundles"))
+BUNDLED = ("qa", "qa_b", "judged")  # runs of which bundles are stored
 PORT = 47_653
 ENDPOINT = f"http://127.0.0.1:{PORT}/v1"  # whose replies are stored: the key of a request holds it
 PUBLIC = (

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import karat
+
 _spec = spec_from_file_location("frozen_recompute", Path(__file__).with_name("recompute.py"))
 now = sys.modules[_spec.name] = module_from_spec(_spec)
 _spec.loader.exec_module(now)
@@ -168,3 +170,12 @@ def test_an_experiment_that_was_killed_goes_on(working, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert sorted(Path("asked.txt").read_text().split()) == ["q06", "q07", "q08", "q09"]
     assert now.contents(tmp_path / "halted")["manifest.json"]["n"] == 9
+
+
+@pytest.mark.parametrize("path", sorted(now.BUNDLES.iterdir()), ids=lambda path: path.stem)
+def test_bundles_of_releases_stay_verifiable(path, tmp_path, monkeypatch):
+    """By the replies in them: no cache is there, and nobody answers."""
+    monkeypatch.setenv("KARAT_CACHE", str(tmp_path / "none.sqlite"))
+    verified = karat.verify(path)
+    assert [each for each in verified.checks if each.state not in ("equal", "last bits")] == []
+    assert {each.kind for each in verified.checks} >= {"file", "column", "score", "value", "interval"}

@@ -120,13 +120,13 @@ def load(name: str) -> Rubric:
 
     Raises `SpecError` if there is none, or if the file is not a valid rubric.
     """
+    if (kept := current_context().rubrics.get(name)) is not None:
+        return parse(kept.encode(), name)
     if not is_file(name):
         if name not in own_judges():
             hint = did_you_mean(name, own_judges())
             raise SpecError(f"there is no judge {name!r} (a file's name ends in .toml){hint}")
         return _own(name)
-    if (kept := current_context().rubrics.get(name)) is not None:
-        return parse(kept.encode(), name)
     try:
         return parse(read_small(name, 1 << 20), name)
     except OSError as error:
