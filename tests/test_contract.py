@@ -27,7 +27,8 @@ NEEDED = {  # settings without which a metric cannot score
     "json_schema": {"schema": {"type": "number"}},
     "percentile": {"name": "gpt4"},
 }
-SHARED = {"intraclass_correlation", "sql_match"}  # one of all rows together, and one whose texts are queries
+# of all rows together; of texts that are queries; of ten answers
+SHARED = {"intraclass_correlation", "sql_match", "enough_right"}
 TEXT_ROWS = ["the cat sat", "A dog!", "", "3.14", "北京 is here", "the cat sat", None, "x"]
 LIST_ROWS = [["cat sat", "dog"], ["a dog"], [""], ["3.14", "3"], ["北京"], ["mat"], ["x"], None]
 NUMBER_ROWS = [1.0, 0.5, 0.0, 3.0, 2.0, 1.5, 0.25, None]

@@ -28,6 +28,28 @@ def run(tmp_path, monkeypatch):
     return lambda *words: CliRunner().invoke(main, ["score", "answers.jsonl", *words])
 
 
+def test_each_question_has_to_be_answered_right_often_enough(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answers = ["aaab", "aaaa", "abbb", "aab"]
+    rows = [{"id": at, "gold": "a", "prediction": [*texts]} for at, texts in enumerate(answers)]
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    def call(*words):
+        return CliRunner().invoke(main, ["score", "answers.jsonl", *words])
+
+    found = call("-m", "pass_at(em)", "-m", "flips(em)", "--fail-case", "3/4")
+    lines = found.stderr.splitlines()
+    assert found.exit_code == 3, found.output
+    assert [line.partition(": ")[2] for line in lines] == [
+        "1 of 4 questions are answered right fewer than 3 of 4 times",
+        "1 of 4 questions have fewer than 4 answers with a score",
+    ]
+    assert call("-m", "mean_of(em)", "--fail-case", "1/3").exit_code == 3
+    assert call("-m", "mean_of(em)", "--where", "id = 1", "--fail-case", "4/4").exit_code == 0
+    assert "-m 'pass_at(em)'" in call("-m", "em(samples=mean)", "--fail-case", "1/3").output
+    assert "such as 9/10, found '9'" in call("-m", "pass_at(em)", "--fail-case", "9").output
+
+
 @pytest.mark.parametrize(
     ("gate", "code"),
     [

@@ -66,7 +66,7 @@ def experiment(
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}
     same = [task, str(Path(data).absolute()), options["map"], rows]
     with warnings.catch_warnings(record=True) as warned, scoring.report_interruption(run):
-        parsed = parse_all(metrics)
+        parsed = gates.complete(parse_all(metrics))
         if not any(metric.asks_model for metric in parsed):
             asking = replace(asking, concurrency=None, timeout=None)  # they are the task's alone
         options |= {"resume": resume, "concurrency": concurrency, "timeout": timeout}

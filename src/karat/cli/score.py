@@ -108,7 +108,7 @@ def score(
         scoring.report_interruption(options["run"]),
         spans.read(file) as data,
     ):
-        parsed = parse_all(metrics)
+        parsed = gates.complete(parse_all(metrics))
         if isinstance(data, str):  # what Phoenix' client reads are frames of pandas
             hide_pandas(parsed)
         with (

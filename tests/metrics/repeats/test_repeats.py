@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from fractions import Fraction
 from math import comb
 
 import numpy as np
@@ -65,6 +66,17 @@ def test_pass_at_and_pass_all_are_exact_for_a_thousand_answers(k):
     one_of = [1 - comb(n - right, k) / comb(n, k) for right in range(0, n + 1, 37)]
     np.testing.assert_allclose(scores_of(f"pass_all(column(passed))@{k}", rows), every_of, rtol=0, atol=1e-12)
     np.testing.assert_allclose(scores_of(f"pass_at(column(passed))@{k}", rows), one_of, rtol=0, atol=1e-12)
+
+
+def test_enough_answers_are_right_by_their_share():
+    rows = [[1.0] * right + [0.0] * (n - right) for n in range(1, 13) for right in range(n + 1)]
+    shares = [Fraction(int(sum(row)), len(row)) for row in rows]
+    expected = [
+        float(share >= Fraction(3, 4)) if len(row) > 3 else None for share, row in zip(shares, rows, strict=True)
+    ]
+    assert scores_of("enough_right(column(passed), least=3, of=4)", rows) == expected
+    with pytest.raises(SpecError, match="3 of 2 answers cannot be right"):
+        parse("enough_right(least=3, of=2)")
 
 
 @given(SCORES, st.integers(1, 5))

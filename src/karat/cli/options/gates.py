@@ -87,6 +87,17 @@ def read_gate(text: str) -> Gate:
     raise click.UsageError(f"--fail-under {text!r}: expected a number or SPEC=NUMBER; in full, {_FORM}")
 
 
+def read_case(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    """How many of how many answers have to be right, from 9/10."""
+    if text is None:
+        return None
+    least, _, of = text.partition("/")
+    if not (least.isdecimal() and of.isdecimal() and 1 <= int(least) <= int(of)):
+        expected = "expected how many of how many answers have to be right, such as 9/10"
+        raise click.BadParameter(f"{expected}, found {text!r}", context, parameter)
+    return int(least), int(of)
+
+
 def read_margins(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, float] | None:
     """The margin of each metric, by spec; the empty spec is all metrics."""
     margins = dict[str, float]()
@@ -116,10 +127,36 @@ no_worse_option = click.option(
 
 @dataclass(frozen=True)
 class Gates:
-    """All gates of a command: `floors`, and the largest share of rows that may be `unscored`."""
+    """All gates of a command: `floors`, and the largest share of rows that may be `unscored`.
+
+    `case`: how many of how many answers to each question have to be right.
+    """
 
     floors: Sequence[Gate]
     unscored: float | None = None
+    case: tuple[int, int] | None = None
+
+    def complete(self, metrics: Sequence[Metric]) -> Sequence[Metric]:
+        """The metrics with those that a gate by question is about: one for each metric of the answers to a question.
+
+        Raises `click.UsageError` where no metric is of several answers.
+        """
+        if self.case is None:
+            return metrics
+        from karat.metrics.repeats.passing import enough_right  # noqa: PLC0415  (heavy)
+
+        of_several = [each for each in metrics if each.definition.samples]
+        if not of_several:
+            problem = "--fail-case is about several answers to each question, but no metric is"
+            raise click.UsageError(f"{problem}: -m 'pass_at(em)', with the metric of one answer in brackets")
+        known = {str(each.definition.inner) for each in of_several if each.name == enough_right.name}
+        least, of = self.case
+        added: dict[str, Metric] = {}
+        for each in of_several:
+            if (inner := each.definition.inner) is not None and str(inner) not in known:
+                at = each.settings.get("at")
+                added.setdefault(str(inner), enough_right.using(metric=inner, least=least, of=of, at=at))
+        return [*metrics, *added.values()]
 
     def check(self, metrics: Sequence[Metric], asked: Sequence[Metric], by: str | None, files: Sequence[Any]) -> Gates:
         """The gates of these metrics, before anything is scored.
@@ -138,10 +175,25 @@ class Gates:
         """A line for each value that does not reach its gate, and for each metric with too few scores."""
         for gate in self.floors:
             yield from gate.failures(result)
+        yield from self._failing_cases(result)
         for spec, value in result.values.items():
             if self.unscored is not None and value.unscored > self.unscored * value.n:
                 rows = f"{value.unscored} of {value.n} rows"
                 yield f"{spec}: {rows} have no score; a share of at most {self.unscored:g} was asked for"
+
+    def _failing_cases(self, result: Result) -> Iterator[str]:
+        """A line for each metric by which a question is answered right too seldom, or too few answers have a score."""
+        for metric in result.metrics if self.case is not None else ():
+            if metric.name != "enough_right":
+                continue
+            value, settings = result.values[metric.spec], metric.settings
+            inner, share = metric.definition.inner, f"{settings['least']} of {settings['of']}"
+            seldom = round((1 - (value.value or 0)) * value.scored)
+            if seldom:
+                yield f"{inner}: {seldom} of {value.n} questions are answered right fewer than {share} times"
+            if value.unscored:
+                few = f"fewer than {settings['of']} answers with a score"
+                yield f"{inner}: {value.unscored} of {value.n} questions have {few}"
 
 
 def _find(gate: Gate, numbers: Mapping[str, int], by: str | None) -> Sequence[int]:

@@ -15,7 +15,7 @@ from click import option
 
 from karat.cli.options.completion import COLUMN, MAPPING, OUT, SCORED, SPEC
 from karat.cli.options.controls import show_controls
-from karat.cli.options.gates import UNDER, Gates, fail, read_gate
+from karat.cli.options.gates import UNDER, Gates, fail, read_case, read_gate
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.sections import options_under
 from karat.core.context import change_context
@@ -113,6 +113,11 @@ _GATES = [
     _gate(
         "--fail-unscored", "unscored", type=Real(0, 1), metavar="SHARE",
         help="Exit with 3 if a larger share of the rows has no score.",
+    ),
+    _gate(
+        "--fail-case", "case", metavar="K/N", callback=read_case,
+        help="Exit with 3 if any question is answered right fewer than K of N times, by the metric in a metric of "
+        "several answers, such as -m 'pass_at(em)'.",
     ),
 ]  # fmt: skip
 
