@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from karat.cli.options.completion import COLUMN, ROWS, SCORED, SPEC
+from karat.cli.options.completion import COLUMN, FILE, ROWS, SCORED, SPEC
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.scoring import confidence_option
 from karat.cli.options.sections import command
@@ -27,6 +27,7 @@ from karat.cli.options.tables import TableFiles, table_options
     "--first", type=Whole(min=0), metavar="N", default=20, show_default=True,
     help="List the N most doubtful rows in any case.",
 )  # fmt: skip
+@click.option("--gold-patch", type=FILE, help="Also compare two systems with this gold, of karat label --gold.")
 @click.option("--on", type=COLUMN, help="The id that matches the rows of the systems.")
 @click.option("--common", is_flag=True, help="Check the rows that all systems have; say how many were left out.")
 @table_options
@@ -40,6 +41,9 @@ def gold(systems: tuple[str, ...], *, table: TableFiles, as_json: bool, **option
     wrong. Rows are reported if their answers agree more than chance and common mistakes explain, as rows show whose
     gold is confirmed; --fdr is the share of these that may be right. With -o FILE.jsonl, `karat label --gold FILE`
     shows them to people.
+
+    Of two systems it also says whether these rows change anything: what `karat compare` shows with them left out,
+    patched (--gold-patch), or decided for the system that loses.
 
     \b
     karat gold a b c
@@ -62,3 +66,5 @@ def gold(systems: tuple[str, ...], *, table: TableFiles, as_json: bool, **option
     if found.rows:
         screen.table(found.table)
     screen.line(found.sentence)
+    if found.consequence is not None:
+        screen.line(found.consequence.sentence)

@@ -30,6 +30,7 @@ _MOST_LABELS = 10  # a key each
 @click.option("--labels", type=FILE, help="Label rows on the page: the file of karat label, made or continued.")
 @click.option("--rows", multiple=True, type=ROWS,
               help="What is labelled, such as a file of karat label --next; default: the runs picked.")  # fmt: skip
+@click.option("--gold", type=FILE, help="Doubtful gold, of karat gold -o: say what is wrong; --labels is a gold patch.")
 @click.option("--label-map", metavar="MAP", help="Labels and their scores: good=1,bad=0, or bad<fair<good.")
 @click.option("-m", "--metric", "metrics", multiple=True, type=SPEC,
               help="A judge, whose labels are offered: judge:correctness.")  # fmt: skip
@@ -54,6 +55,7 @@ def view(folder: Path | None, *, port: int, no_open: bool, host: str, expose: bo
     karat view results --port 8000 --no-open
     karat view --labels labels.jsonl --label-map good=1,bad=0
     karat view --labels labels.jsonl --label-map good=1,bad=0 --rows proposed.csv
+    karat view --labels patch.jsonl --gold doubts.jsonl
     karat view --labels labels.jsonl --label-map good=1,bad=0 --until-width 0.06 -m token_f1
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.runs.store.folders import runs_folder  # noqa: PLC0415
@@ -87,12 +89,19 @@ def _read_labels(
     metrics: tuple[str, ...],
     annotator: str | None,
     enough: RuleOptions,
+    gold: str | None,
     **chosen: Any,
 ) -> LabelFile | None:
     """The file of labels, where one is named; `chosen` are the rows, `on` and `show`."""
     rule = enough.read()
     if labels is None:
-        options = {"label-map": label_map, "metric": metrics, "rows": chosen["rows"], "show": chosen["show"]}
+        options = {
+            "gold": gold,
+            "label-map": label_map,
+            "metric": metrics,
+            "rows": chosen["rows"],
+            "show": chosen["show"],
+        }
         options |= {name.replace("_", "-"): value for name, value in vars(enough).items()}
         if without := next((name for name, value in options.items() if value), None):
             raise click.UsageError(f"--{without} needs --labels FILE, where the labels are kept")
@@ -101,8 +110,18 @@ def _read_labels(
         raise click.UsageError(f"--labels {labels!r}: expected a name that ends in .jsonl")
     from karat.core.atomic import check_is_file  # noqa: PLC0415  (--help needs no more than click)
 
-    for path in map(Path, (labels, *chosen["rows"])):
+    for path in map(Path, (labels, *chosen["rows"], *([gold] if gold else []))):
         check_is_file(path)
+    if gold is not None:
+        others = {**chosen, **vars(enough), "label_map": label_map, "metric": metrics}
+        if used := next((name for name, value in others.items() if value), None):
+            raise click.UsageError(
+                f"--gold FILE has the rows, and the verdicts are fixed: leave --{used.replace('_', '-')} out"
+            )
+        from karat.runs.gold.people import CHOICES  # noqa: PLC0415  (heavy)
+        from karat.viewer.page.label_file import LabelFile  # noqa: PLC0415
+
+        return LabelFile(Path(labels), annotator or getpass.getuser(), CHOICES, ("gold", gold), rows=(gold,), gold=True)
     judge = offering(metrics, label_map, several=rule is not None)
     choices = read_choices(label_map, judge, _MOST_LABELS)
     from karat.viewer.page.label_file import LabelFile  # noqa: PLC0415  (heavy)

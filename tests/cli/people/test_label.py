@@ -150,7 +150,7 @@ def test_labelling_stops_by_its_rule(monkeypatch):
     def keyboard():
         yield lambda: next(keys)
 
-    monkeypatch.setattr("karat.cli.people.label._keyboard", keyboard)
+    monkeypatch.setattr("karat.cli.people.terminal._keyboard", keyboard)
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
     words = [*WORDS, "--until-width", "0.4", "--until-cost", "4", "--price-label", "0.5", "-m", "f1"]
     first = CliRunner().invoke(main, words)
@@ -173,7 +173,7 @@ def test_a_judge_is_asked_meanwhile(monkeypatch, own_replies):
     def keyboard():
         yield lambda: next(typed)
 
-    monkeypatch.setattr("karat.cli.people.label._keyboard", keyboard)
+    monkeypatch.setattr("karat.cli.people.terminal._keyboard", keyboard)
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
     prices = ["--until-width", "0.9", "--price-label", "0.5", "--price-call", "0.125"]
     with FakeServer({"explanation": "", "label": "correct"}) as server:

@@ -121,7 +121,7 @@ def test_a_note_that_is_no_text_is_kept_as_well_as_can_be(path):
     started = session(path, "ren\udce9")
     for _ in range(2):
         started.label("good", 3, "caf\udce9")
-    assert (started.finished, started.mark(3)) == (1, ("good", "caf?"))
+    assert (started.finished, started.mark(3)) == (1, Mark("good", "caf?"))
     assert [(line["annotator"], line["note"]) for line in lines(path)] == [("ren?", "caf?")]
 
 
@@ -176,7 +176,7 @@ def test_a_label_is_for_the_row_that_was_shown(path):
     second.label("good", at)  # the same label again
     with pytest.raises(FinishedRow, match="this row is labelled 'good' already") as refused:
         second.label("bad", at)
-    assert (refused.value.at, refused.value.mark, refused.value.current) == (at, ("good", ""), other)
+    assert (refused.value.at, refused.value.mark, refused.value.current) == (at, Mark("good"), other)
     assert second.undo(at) == at
     assert first.current == at
     first.skip(other)

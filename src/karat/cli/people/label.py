@@ -3,64 +3,35 @@
 from __future__ import annotations
 
 import getpass
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from karat.cli.options.completion import COLUMN, OUT, ROWS, SPEC
-from karat.cli.options.controls import show_controls
+from karat.cli.options.completion import COLUMN, FILE, OUT, ROWS, SPEC
 from karat.cli.options.governor import ModelOptions
 from karat.cli.options.label_rule import RuleOptions, offering, rule_options
 from karat.cli.options.models import ask_models, model_options
 from karat.cli.options.numbers import Real, Whole
 from karat.cli.options.people import LabelOptions, label_options, read_choices
 from karat.cli.options.sections import command, options_under
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _is_typed(seconds: float) -> bool:
-        """Whether a key is typed within this time."""
-        end = monotonic() + seconds
-        while not (typed := bool(msvcrt.kbhit())) and monotonic() < end:
-            sleep(0.01)
-        return typed
-else:
-    import termios
-    import tty
-    from select import select
+from karat.cli.people.terminal import KEYS, label_all
 
 if TYPE_CHECKING:
     from karat.core.metric.metric import Metric
-    from karat.runs.labels.rows_to_label import RowsToLabel
-    from karat.runs.labels.session import Session
     from karat.runs.sampling.next_rows import By
-
-_KEYS = "1234567890"
-_INSTANT = 0.3  # seconds after a row is shown, in which nobody can have read it
-_REPEAT = 0.12  # seconds within which a key that is held comes again
-_HELP = """\
-A digit gives the label beside it, whose score is in brackets. Every key is kept at once.
-s  leave this row without a label
-u  take back your last label or skip, and show its row again
-n  write a note, which is kept with the label that follows
-q  stop; the same command continues here
-"""
 
 
 _next = options_under("Which rows to label (--next)")
 
 
 @command()
-@click.argument("sources", type=ROWS, nargs=-1, required=True, metavar="ROWS...")
+@click.argument("sources", type=ROWS, nargs=-1, metavar="ROWS...")
 @click.option("-o", "--output", required=True, type=OUT, help="The labels, as .jsonl; appends to an existing file.")
+@click.option("--gold", type=FILE, help="Doubtful gold, of karat gold -o: say what is wrong; OUT is a gold patch.")
 @click.option("-m", "--metric", "metrics", multiple=True, type=SPEC, help="A judge, whose labels are offered.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
 @click.option("--on", type=COLUMN, help="The id of the rows; default: one that tells the rows apart.")
@@ -85,6 +56,7 @@ _next = options_under("Which rows to label (--next)")
 def label(
     sources: tuple[str, ...],
     output: str,
+    gold: str | None,
     metrics: tuple[str, ...],
     annotator: str | None,
     count: int | None,
@@ -112,15 +84,30 @@ def label(
     (--human). How many rows drawn uniformly the proposed ones should be worth is printed. Of several systems each row
     has the answers of all: those rows that say most about how far the others differ from the first.
 
+    With --gold the question is whether the gold is right. You see the rows of a file of `karat gold -o`: question,
+    gold, contexts and the answers of all systems, each once. Say that the gold is right, wrong, ambiguous, or that an
+    answer is also right, and why. OUT is the gold patch that follows, for `karat score --gold-patch OUT`.
+
     \b
     karat label answers.jsonl -o labels.jsonl -m judge:correctness
     karat label before after -o labels.jsonl --label-map "good=1,bad=0" --annotator ada
     karat label before -o labels.jsonl --label-map "good=1,bad=0" --until-width 0.06 -m token_f1
     karat label before -o labels.jsonl -m judge:correctness --until-cost 50 --price-label 0.3 --price-call 0.002 \\
         --model NAME
+    karat label --gold doubts.jsonl -o patch.jsonl
     karat label before --next 100 -o labels.csv
     karat label before --next 100 --by active -m judge:correctness --human labels.csv -o more.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
+    if gold is not None:
+        _check_alone(people, asking, sources=sources, metrics=metrics, next=count, by=by, slice=slices,
+                     price_call=price_call, **vars(enough), on=options["on"], show=options["show"])  # fmt: skip
+        _check_terminal(output)
+        from karat.cli.people.gold_verdicts import decide_gold  # noqa: PLC0415  (heavy)
+
+        decide_gold(gold, output, annotator or getpass.getuser(), options["seed"])
+        return
+    if not sources:
+        raise click.UsageError("Missing argument 'ROWS...'.")
     rule = enough.read()
     _check_prices(enough, price_call, asking, labels=count is None)
     if count is not None:
@@ -135,11 +122,8 @@ def label(
     if by or slices or people.human or people.label_columns:
         raise click.UsageError("--by, --slice, --human and --label-column say which rows to label: --next N")
     judge = offering(metrics, people.label_map, several=rule is not None)
-    choices = read_choices(people.label_map, judge, len(_KEYS))
-    if not output.endswith((".jsonl", ".ndjson")):
-        raise click.UsageError(f"--output {output!r}: expected a name that ends in .jsonl")
-    if not sys.stdin.isatty():
-        raise click.UsageError("labels are typed: a terminal is expected as standard input")
+    choices = read_choices(people.label_map, judge, len(KEYS))
+    _check_terminal(output)
     from karat.runs.labels.rows_to_label import open_rows_to_label  # noqa: PLC0415  (heavy)
     from karat.runs.labels.session import Session  # noqa: PLC0415
     from karat.runs.sampling.free_metrics import advise_judging, read_rule  # noqa: PLC0415
@@ -157,11 +141,28 @@ def label(
         if rule is not None and price_call is not None and not session.finished:
             advice = str(beside) if beside is not None else advise_judging(sources[0], *rule, price_call)
         with suppress(EOFError, KeyboardInterrupt):
-            _label_all(session, rows, advice)
+            label_all(session, rows, advice)
         session.settle()
     if (interval := session.interval) is not None:
         click.echo(interval)
     click.echo(f"{session.finished} of {len(session.rows)} rows are done; labels are in {output}")
+
+
+def _check_alone(people: LabelOptions, asking: ModelOptions, **others: Any) -> None:
+    """Raise `click.UsageError` for what says which rows are labelled, and how, beside a file of doubtful gold."""
+    others |= vars(people)
+    others["model"] = asking.models
+    if used := next((name for name, value in others.items() if value), None):
+        flag = "ROWS" if used == "sources" else f"--{used.replace('_', '-').replace('metrics', 'metric')}"
+        raise click.UsageError(f"--gold FILE has the rows, and the verdicts are fixed: leave {flag} out")
+
+
+def _check_terminal(output: str) -> None:
+    """Raise `click.UsageError` where nobody could type labels, or the file for them has another ending."""
+    if not output.endswith((".jsonl", ".ndjson")):
+        raise click.UsageError(f"--output {output!r}: expected a name that ends in .jsonl")
+    if not sys.stdin.isatty():
+        raise click.UsageError("labels are typed: a terminal is expected as standard input")
 
 
 def _check_prices(enough: RuleOptions, price_call: float | None, asking: ModelOptions, *, labels: bool) -> None:
@@ -193,89 +194,3 @@ def _ask_judge(metrics: Sequence[str], asking: ModelOptions, same: Any) -> Itera
     judges = [metric for metric in map(parse, metrics) if metric.definition.judge]
     with ask_models(judges[:1], replace(asking, resume=not asking.no_cache), same, run=None) as chosen:
         yield chosen[0]
-
-
-def _label_all(session: Session, rows: RowsToLabel, notice: str) -> None:
-    """Show row after row, and do what is typed, until all are done or `q`; a notice is shown with the first row."""
-    from karat.runs.labels.session import FinishedRow  # noqa: PLC0415  (heavy)
-
-    keys = dict(zip(_KEYS, session.choices, strict=False))
-    labels = [f"{key} {name} ({session.choices[name]:g})" for key, name in keys.items()]
-    offered = "   ".join([*labels, "s skip", "u undo", "n note", "q quit", "? help"])
-    note = ""
-    while (at := session.current) is not None:
-        with _keyboard() as read:
-            click.clear()
-            click.echo(f"row {session.finished + 1} of {len(session.rows)}, annotator {session.annotator}")
-            if (interval := session.interval) is not None:
-                click.echo(interval)
-            session.prepare(at)
-            for line in _describe(rows.read(at)):
-                click.echo(line)
-            lines = (note and f"note: {show_controls(note)}", notice, offered)
-            click.echo("\n" + "\n".join(filter(None, lines)))
-            key, notice = read(), ""
-        if key == "q":
-            return
-        if key == "n":
-            note = click.prompt("note", default="", show_default=False)
-        elif key == "u":
-            notice = "there is nothing to take back" if session.undo() is None else ""
-        elif key == "?":
-            notice = _HELP
-        elif key != "s" and key not in keys:
-            notice = f"\a{key!r} is not a key here; the keys are:"
-        else:
-            try:
-                session.label(keys[key], at, note) if key in keys else session.skip(at, note)
-            except FinishedRow as problem:
-                notice = f"\a{problem}"
-            note = ""
-
-
-@contextmanager
-def _keyboard() -> Iterator[Callable[[], str]]:
-    """Within the block, keys are read one by one, without Enter; those typed before, for an unseen row, are lost."""
-    if sys.platform == "win32":
-        yield partial(_read_key, click.getchar, _is_typed)
-        return
-    terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
-
-    def read() -> str:
-        key = os.read(terminal, 32).decode(errors="replace")
-        if key in ("", "\x04"):
-            raise EOFError
-        return key
-
-    tty.setcbreak(terminal)
-    try:
-        yield partial(_read_key, read, lambda seconds: bool(select([terminal], [], [], seconds)[0]))
-    finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-
-
-def _read_key(read: Callable[[], str], typed: Callable[[float], bool]) -> str:
-    """A key that is pressed once, and not within an instant after the row was shown; `typed` waits for a key.
-
-    A key that is held comes again and again: none of these is taken for a label of a row that nobody has read.
-    """
-    end = monotonic() + _INSTANT
-    while (left := end - monotonic()) > 0:
-        if typed(left):
-            read()
-    while True:
-        key = read()
-        if not typed(_REPEAT):
-            return key
-        while typed(_REPEAT):
-            read()
-
-
-def _describe(cells: Mapping[str, Any]) -> Iterable[str]:
-    """Each column's name and value; of a list, one value a line."""
-    for name, cell in cells.items():
-        yield f"\n{click.style(show_controls(name), bold=True)}"
-        for each in cell if isinstance(cell, list) else [cell]:
-            text = "–" if each is None else show_controls(str(each))
-            yield "\n".join(f"  {line}" for line in text.split("\n"))

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec, parse
+from karat.runs.columns.gold_patch import read_patch
 from karat.runs.gold.answers import Same, find_agreement
+from karat.runs.gold.consequence import ReportedRows, find_consequence
 from karat.runs.gold.doubtful import DoubtfulGold, DoubtfulRow, GivenAnswer
 from karat.runs.gold.doubts import NO_LAW, doubt_rows, order_rows
 from karat.runs.gold.reasons import find_reasons
 from karat.runs.gold.rows import read_rows
 from karat.runs.match.match import Matched, match
 from karat.runs.match.systems import System, name_systems
+from karat.stats.inference import Inference
 from karat.text.normalise import NORMALIZERS, keep
 
 
@@ -28,6 +33,7 @@ def gold(
     fdr: float = 0.1,
     first: int = 20,
     confidence: float = 0.95,
+    gold_patch: Any = None,
     **named: System,
 ) -> DoubtfulGold:
     """Find rows whose gold is probably wrong, ambiguous or incomplete, from the answers of systems to the same rows.
@@ -38,6 +44,10 @@ def gold(
     by default their words, numbers and dates do. `fdr`: the share of the reported rows whose gold is right that is
     accepted, on average. `first`: so many rows are listed in any case, the most doubtful ones. Rows are matched as in
     `karat.compare`. One system is enough with a `judge`.
+
+    Of two systems the result also says what the reported rows, or where none is reported those that are listed, change
+    for the verdict of `karat.compare` (`consequence`): left out, and decided for the system that loses; with
+    `gold_patch`, as in `karat.score`, also with gold that people patched.
 
     Raises `SpecError` for one system without a judge and for a share that is not between 0 and 1, and what
     `karat.compare` raises for systems whose rows do not match.
@@ -58,7 +68,15 @@ def gold(
     matched = match(every, wanted, on, cluster="none", common=common)
     if len(matched.runs) < 2 and judge is None:
         raise SpecError("the gold is checked by several systems, or by one and a judge of its answers: judge=SPEC")
-    return check_matched(matched, judge, alike, fdr=fdr, first=first, confidence=confidence)
+    found = check_matched(matched, judge, alike, fdr=fdr, first=first, confidence=confidence)
+    if len(matched.runs) != 2 and gold_patch is not None:
+        raise SpecError(f"gold_patch (--gold-patch) says what two systems lose or win, found {len(matched.runs)}")
+    if len(matched.runs) != 2 or not found.rows:
+        return found
+    patch = None if gold_patch is None else read_patch(gold_patch)
+    reported = [row.id for row in found.rows if row.reported]
+    rows = ReportedRows(reported) if reported else ReportedRows([row.id for row in found.rows], "most doubtful")
+    return replace(found, consequence=find_consequence(matched, found.metric, rows, Inference(confidence), patch))
 
 
 def check_matched(

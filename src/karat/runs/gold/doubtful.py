@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from karat.data.json.objects import JsonObject, Printed
+from karat.runs.gold.consequence import Consequence
 from karat.runs.gold.reasons import Reason
 from karat.runs.table.document import Document, make_frame, write_lines
 from karat.runs.table.notebook import show_tables
@@ -57,6 +58,7 @@ class DoubtfulGold(JsonObject):
 
     Of `n` rows, `tested` have no answer that confirms their gold. `reported` counts the rows whose gold is probably
     wrong: on average at most a share `fdr` of them is right. `rows` has these, and as many more as were asked for.
+    `consequence`: of two systems, what is shown of them without these rows, or however these are decided.
     `by`: the column that matches the rows of the systems, or "order". `notes`: remarks for the reader.
     """
 
@@ -70,8 +72,9 @@ class DoubtfulGold(JsonObject):
     reported: int
     notes: tuple[str, ...] = ()
     rows: tuple[DoubtfulRow, ...]
+    consequence: Consequence | None = None
 
-    printed: ClassVar = Printed(names={"by": "aligned_by"})
+    printed: ClassVar = Printed(sparse=("consequence",), names={"by": "aligned_by"})
 
     @property
     def doubts(self) -> Mapping[str, float | None]:

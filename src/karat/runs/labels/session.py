@@ -24,10 +24,11 @@ from karat.runs.labels.rows_to_label import RowToLabel, check_whole
 
 
 class Mark(NamedTuple):
-    """What an annotator did with a row: the name of the label, None for a row that was skipped, and a note."""
+    """What an annotator did with a row: the name of the label, None for a skipped row, a note, and `new` gold."""
 
     label: str | None
     note: str = ""
+    new: tuple[str, ...] = ()
 
 
 class FinishedRow(DataError):
@@ -59,9 +60,8 @@ class Session:
     with `replace` it takes the place of what was there, in one step that nothing can interrupt half done.
 
     `rule`: when labels are enough. Then `interval` is the one of people's mean, `current` is None once the rule is met,
-    and the journal keeps what the interval follows from, and how it ended. Rows that were drawn with probabilities are
-    a part of a table, of whose mean such an interval would not be. A judge of the rule is asked before a label is kept,
-    or meanwhile, from `prepare(at)` on; the journal keeps its verdicts, and none is asked for twice.
+    and the journal keeps what the interval follows from, and how it ended. A judge of the rule is asked before a label
+    is kept, or meanwhile, from `prepare(at)` on; the journal keeps its verdicts, and none is asked for twice.
 
     Raises `DataError`, at any call, where the journal holds another file's rows or labels that are no choices.
 
@@ -124,11 +124,11 @@ class Session:
         self._read()
         return self._mark(at)
 
-    def label(self, name: str, at: int, note: str = "", *, replace: bool = False) -> None:
+    def label(self, name: str, at: int, note: str = "", *, replace: bool = False, new: Sequence[str] = ()) -> None:
         """Give a row a label; `SpecError` for a name that is not among the choices, `FinishedRow` as said above."""
         if name not in self.choices:
             raise SpecError(f"there is no label {name!r}{did_you_mean(name, self.choices)}")
-        self._finish(at, Mark(name, _clean(note)), replace=replace)
+        self._finish(at, Mark(name, _clean(note), tuple(map(_clean, new))), replace=replace)
 
     def skip(self, at: int, note: str = "", *, replace: bool = False) -> None:
         """Leave a row without a label; `FinishedRow` as said above."""
@@ -237,12 +237,12 @@ class Session:
 
     def _line(self, at: int, mark: Mark | None) -> dict[str, Any]:
         """The journal's line of what was done with a row; without a mark, of taking one back."""
-        label, note = mark or Mark(None)
+        label, note, new = mark or Mark(None)
         action = "undo" if mark is None else "skip" if label is None else "label"
-        row, time = self.rows[at], datetime.now(UTC).isoformat(timespec="seconds")
+        row, score = self.rows[at], None if label is None else self.choices[label]
         line: dict[str, Any] = {"id": row.id, "system": row.system, "annotator": self.annotator, "action": action}
-        score = None if label is None else self.choices[label]
-        line |= {"label": label, "score": score, "note": note or None, "probability": row.probability, "time": time}
+        line |= {"label": label, "score": score, "new": list(new) or None, "note": note or None}
+        line |= {"probability": row.probability, "time": datetime.now(UTC).isoformat(timespec="seconds")}
         return {name: value for name, value in line.items() if value is not None}
 
     def _take(self, line: Mapping[str, Any], place: str) -> None:
@@ -269,7 +269,7 @@ class Session:
             return
         self._is_stopped = False
         if line["action"] != "undo":
-            self._marks.setdefault(at, []).append(Mark(label, line.get("note", "")))
+            self._marks.setdefault(at, []).append(Mark(label, line.get("note", ""), tuple(line.get("new", ()))))
         elif at in self._marks:
             self._marks[at].pop()
             if not self._marks[at]:

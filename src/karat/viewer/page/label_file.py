@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from karat.runs.gold.people import TAKES_GOLD, DoubtfulRows, GoldSession, open_doubtful_rows
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.rows_to_label import RowsToLabel, open_rows_to_label
 from karat.runs.labels.session import Session
@@ -24,7 +25,7 @@ class LabelFile:
     `rows` are the files or runs whose rows are labelled; by default of the runs that are picked on the page.
     `option` named them: ("label-map", TEXT) or ("metric", SPEC). `on`, `seed` and `show` are as in `karat label`, and
     so is `until`, the rule by which labelling ends, with the price of a label, in USD, and the `metrics` that narrow
-    its interval.
+    its interval. `gold`: the rows are a file of `karat gold -o`, and `path` is a gold patch.
     """
 
     path: Path
@@ -38,17 +39,22 @@ class LabelFile:
     until: Until | None = None
     price: float = 0.0
     metrics: tuple[str, ...] = ()
+    gold: bool = False
 
-    def open_session(self, sources: Sequence[str]) -> tuple[RowsToLabel, Session]:
+    def open_session(self, sources: Sequence[str]) -> tuple[RowsToLabel | DoubtfulRows, Session]:
         """The rows of a run, or of several systems, and the session in which they are labelled."""
+        if self.gold:
+            rows_of_gold = open_doubtful_rows(sources[0], self.seed)
+            return rows_of_gold, GoldSession(rows_of_gold, self.path, self.annotator, self.seed)
         rows = open_rows_to_label(sources, self.on, self.show)
         rule = None if self.until is None else read_rule(sources, self.metrics, self.until, self.price)
         return rows, Session(rows.rows, self.path, self.annotator, self.choices, self.seed, rule)
 
     def describe(self) -> dict[str, Any]:
-        """Who labels, which labels are offered, and the name of the file."""
+        """Who labels, which labels are offered, the name of the file, and whether it has its own rows."""
         choices = [{"name": name, "score": score} for name, score in self.choices.items()]
-        return {"annotator": self.annotator, "choices": choices, "file": self.path.name}
+        about = {"annotator": self.annotator, "choices": choices, "file": self.path.name, "rows": bool(self.rows)}
+        return {**about, "takes_gold": list(TAKES_GOLD)} if self.gold else about
 
     def systems(self) -> set[str | None]:
         """The systems whose answers are labelled; None: of a single one, which has no name in the file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
@@ -42,7 +43,7 @@ class Labelling:
         """
         action, place, note = query.action, query.at, query.note
         with self._lock:
-            session = space.label_rows(query, self._file)[1]
+            rows, session = space.label_rows(query, self._file)
             at = None if place is None else _at(session, place)
             if action == "undo":
                 undone = session.undo(at)
@@ -51,7 +52,8 @@ class Labelling:
                 raise SpecError("action: label or skip, with the place `at` of the row, or undo is expected")
             try:
                 if action == "label":
-                    session.label(query.label, at, note, replace=query.replace)
+                    new = _find_gold(rows.read(at), query) if self._file.gold else ()
+                    session.label(query.label, at, note, replace=query.replace, new=new)
                 else:
                     session.skip(at, note, replace=query.replace)
             except FinishedRow as problem:
@@ -71,22 +73,32 @@ class Labelling:
             options |= {"until_width": until.width, "until_cost": until.cost, "price_label": file.price or None}
         narrowing = [word for spec in file.metrics if spec != value for word in ("-m", spec)]
         shown = ["--show", "COLUMN"] if file.show else []  # the names of rows and columns may say whose answer it is
+        sources = [] if file.gold else ["ROWS"]
         return {
             "at": None if at is None else session.order.index(at),
             "cells": [{"name": name, "values": [mark_text(text, most=WHOLE) for text in _list_texts(name, cell)]}
                       for name, cell in cells.items()],
-            "mark": None if mark is None else {"label": mark.label, "note": mark.note},
+            "mark": None if mark is None else {"label": mark.label, "note": mark.note, "new": mark.new},
             **file.describe(),
             "finished": session.finished,
             "total": len(session.rows),
             "interval": None if interval is None else interval.as_dict(),
-            "command": space.command("label", "ROWS", "-o", file.path, *shown, *narrowing, **options),
+            "command": space.command("label", *sources, "-o", file.path, *shown, *narrowing, **options),
         }  # fmt: skip
 
 
 def _list_texts(name: str, cell: Any) -> list[str]:
     """The texts of a cell; of gold each of several."""
     return list_golds(cell) if matches_role("reference", name.removesuffix("[*]")) else list_texts(cell)
+
+
+def _find_gold(cells: Mapping[str, Any], query: Query) -> list[str]:
+    """The gold that was chosen among the answers, and typed."""
+    answers = cells["answers"]
+    if not all(0 <= place < len(answers) for place in query.chosen):
+        raise SpecError(f"chosen: places below {len(answers)} are expected")
+    typed = [query.gold.strip()] if query.gold.strip() else []
+    return list(dict.fromkeys([*(answers[place] for place in query.chosen), *typed]))
 
 
 def _at(session: Session, place: int) -> int:

@@ -25,7 +25,7 @@ _ROW_ID = "id"  # in a line of the file of labels
 def show_agreement(space: Workspace, query: Query) -> dict[str, Any]:
     """How far a run's scores agree with people's labels, and its values corrected by them."""
     (run,), by, file = space.catalog.open(query.runs), query.by, space.labels
-    if file is None:
+    if file is None or file.gold:
         raise SpecError("there are no labels: open the page with --labels FILE --label-map good=1,bad=0")
     on = file.on or _find_id(run)
     command = space.command("judge", space.name(run), human=file.path, on=on, by=by, json=True)

@@ -40,7 +40,8 @@ class Query:
     `runs` are ids, `on`, `by` and `cluster` columns; `different`: runs may be scored differently; `margin` is as in
     `karat.compare`. `filter`, `sort`, `offset` and `limit` choose rows, `fields` and `histograms` what is counted, `id`
     one row, `full` with all of its texts. The scores of `metric` are drawn by what `across` names. `at` is the place of
-    a row to label, `action` what is done with it, `replace`: also where it has a label.
+    a row to label, `action` what is done with it, `replace`: also where it has a label; of doubtful gold, `chosen` are
+    the places of answers that are right, `gold` is another one.
     """
 
     runs: tuple[str, ...] = ()
@@ -64,6 +65,8 @@ class Query:
     label: str = ""
     note: str = ""
     replace: bool = False
+    chosen: tuple[int, ...] = ()
+    gold: str = ""
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Query:
@@ -84,10 +87,11 @@ def _read_fields(data: list[Any] | None) -> tuple[Field, ...] | None:
     return None if data is None else tuple(map(read_field, data))
 
 
-_LISTS = ("fields", "histograms")
+_LISTS = ("fields", "histograms", "chosen")
 _READ: Mapping[str, Any] = {
     "runs": tuple,
     "filter": read_filter,
     "sort": read_order,
-    **dict.fromkeys(_LISTS, _read_fields),
+    "chosen": tuple,
+    **dict.fromkeys(("fields", "histograms"), _read_fields),
 }

@@ -19,6 +19,7 @@ from karat.runs.compare.compare import compare
 from karat.runs.compare.comparison import Compared
 from karat.runs.compare.ranking.rank import rank
 from karat.runs.compare.ranking.ranked import Ranked
+from karat.runs.gold.people import DoubtfulRows
 from karat.runs.labels.labels import Labels
 from karat.runs.labels.rows_to_label import RowsToLabel
 from karat.runs.labels.session import Session
@@ -45,7 +46,7 @@ class Workspace:
 
     def __init__(self, folder: Path | None = None, labels: LabelFile | None = None) -> None:
         self.catalog, self.labels, self._folder = Catalog(), labels, folder
-        self._sessions: Recent[tuple[RowsToLabel, Session]] = Recent(_SESSIONS)
+        self._sessions: Recent[tuple[RowsToLabel | DoubtfulRows, Session]] = Recent(_SESSIONS)
         self._tables: Recent[RowTable] = Recent(_TABLES)
         self._comparisons: Recent[Compared] = Recent(_COMPARISONS)
         self._rankings: Recent[Ranked] = Recent(_COMPARISONS)
@@ -80,9 +81,9 @@ class Workspace:
         with explained():
             return self._rankings.get((_version(runs), *chosen.values()), partial(self._alone, make))
 
-    def label_rows(self, query: Query, file: LabelFile) -> tuple[RowsToLabel, Session]:
+    def label_rows(self, query: Query, file: LabelFile) -> tuple[RowsToLabel | DoubtfulRows, Session]:
         """The rows of a file's choice, else of the runs of a query, and the session in which they are labelled."""
-        runs = self.catalog.open(query.runs)
+        runs = [] if file.rows and not query.runs else self.catalog.open(query.runs)
         start = partial(file.open_session, file.rows or [run.name for run in runs])
         with explained():
             return self._sessions.get(file.rows or _version(runs), partial(self._alone, start))

@@ -23,6 +23,8 @@ export default async function open(state, page) {
     autocomplete: "off",
     onkeydown: leave,
   });
+  const gold = el("input", { type: "text", maxlength: MOST_NOTE, "data-key": "gold", autocomplete: "off", onkeydown: leave });
+  const chosen = new Set(); // places of answers that are right beside the gold, or instead of it
   let row = await post("label/next", { runs });
   let busy = false;
   let turn = 0; // of the row on the screen
@@ -30,7 +32,7 @@ export default async function open(state, page) {
 
   const draw = () => {
     const mine = ++turn;
-    fill(body, row.at === null ? finished(row) : whole(row, note, { send, undo, step }));
+    fill(body, row.at === null ? finished(row) : whole(row, { note, gold, chosen }, { send, undo, step }));
     body.querySelector(".cell")?.focus({ preventScroll: true });
     const verdicts = body.querySelector(".verdicts");
     verdicts?.setAttribute("aria-busy", "true");
@@ -44,6 +46,8 @@ export default async function open(state, page) {
     try {
       row = await request();
       note.value = row.mark?.note ?? "";
+      gold.value = "";
+      chosen.clear();
       problem.hidden = true;
       announce(row.interval?.stop || `${row.finished} of ${row.total} done`);
     } catch (error) {
@@ -57,12 +61,13 @@ export default async function open(state, page) {
     scrollTo(0, 0);
     draw();
   }
+  const right = () => (row.takes_gold ? { chosen: [...chosen], gold: gold.value } : {});
   /** A label or a skip; for a row that is shown with one, it takes its place. */
   const send = (action, choice) => {
     if (row.at === null) return;
     if (seen !== turn) return announce("This row has only just come: press the key again.");
     return ask(() =>
-      post("label", { runs, action, at: row.at, note: note.value, replace: Boolean(row.mark), ...choice }),
+      post("label", { runs, action, at: row.at, note: note.value, replace: Boolean(row.mark), ...right(), ...choice }),
     );
   };
   const undo = () => ask(() => post("label", { runs, action: "undo", ...(row.mark ? { at: row.at } : {}) }));
@@ -89,13 +94,19 @@ export default async function open(state, page) {
       s: () => send("skip"),
       u: undo,
       n: () => note.focus(),
+      a: () => row.takes_gold && gold.focus(),
     },
   };
 }
 
-function whole(row, note, { send, undo, step }) {
+function whole(row, { note, gold, chosen }, { send, undo, step }) {
   const cells = row.cells.map(({ name: title, values }) =>
-    el("section.cell", { tabindex: -1, "aria-label": title }, el("h2", name(title)), texts(values, null, "shown")),
+    el(
+      "section.cell",
+      { tabindex: -1, "aria-label": title },
+      el("h2", name(title)),
+      row.takes_gold && title === "answers" ? choosable(values, chosen) : texts(values, null, "shown"),
+    ),
   );
   const choices = row.choices.map(({ name: label, score }, at) =>
     el(
@@ -109,7 +120,7 @@ function whole(row, note, { send, undo, step }) {
       el("kbd", DIGITS[at]),
       " ",
       name(label),
-      el("small.dim", ` scores ${format.value(score)}`),
+      row.takes_gold ? null : el("small.dim", ` scores ${format.value(score)}`),
     ),
   );
   const other = (key, text, act) =>
@@ -121,7 +132,7 @@ function whole(row, note, { send, undo, step }) {
         "p.note",
         row.mark.label === null
           ? "You skipped this row."
-          : ["You labelled this row ", el("strong", name(row.mark.label)), "."],
+          : ["You labelled this row ", el("strong", name(row.mark.label)), row.mark.new.map((each) => [", ", name(each)]), "."],
       ),
     el("div.cells", cells),
     el(
@@ -129,7 +140,8 @@ function whole(row, note, { send, undo, step }) {
       el("div.tools.choices", { role: "group", "aria-label": "Labels" }, choices),
       el(
         "div.tools",
-        field(el("span", "Note ", el("kbd", "n")), note, true),
+        row.takes_gold && field(el("span", "Another gold ", el("kbd", "a")), gold, true),
+        field(el("span", row.takes_gold ? "Why " : "Note ", el("kbd", "n")), note, true),
         other("s", "Skip", () => send("skip")),
         other("u", "Undo", undo),
         other("k", "Previous", step(-1)),
@@ -139,6 +151,20 @@ function whole(row, note, { send, undo, step }) {
     command(row.command),
   ];
 }
+
+/** Answers, each with a box that says that it is right. */
+const choosable = (values, chosen) =>
+  values.map((value, at) =>
+    el(
+      "label.answer",
+      el("input", {
+        type: "checkbox",
+        "data-key": `answer ${at}`,
+        onchange: ({ target }) => (target.checked ? chosen.add(at) : chosen.delete(at)),
+      }),
+      texts([value], null, "shown"),
+    ),
+  );
 
 const progress = ({ finished, total, annotator, file, interval, choices }) =>
   el(

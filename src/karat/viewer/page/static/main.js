@@ -25,11 +25,13 @@ const KEYS = {
   "] [": "next and previous page of rows",
   "1 2 3 …": "give the row this label",
   "u s n": "label: undo, skip, note",
+  a: "label doubtful gold: another gold",
 };
 
 const main = document.getElementById("main");
 let shown = { key: null };
 let turn = 0;
+let own = false; // whether the rows to label are those of a file, of no run
 
 async function show() {
   const mine = ++turn;
@@ -41,6 +43,7 @@ async function show() {
     if (key === shown.key && shown.update) await shown.update(state);
     else {
       const page = await allRuns();
+      own = Boolean(page.labels?.rows);
       checkRuns(state, page);
       const screen = await SCREENS[state.screen](state, page);
       if (mine !== turn) return screen.close?.();
@@ -70,15 +73,18 @@ function checkRuns(state, page) {
   const known = new Map(page.runs.map((run) => [run.id, run]));
   if (state.runs.some((id) => !known.has(id)))
     throw new Error("The address names a run that is not in this folder any more.");
-  if (state.screen !== "runs" && !state.runs.length) throw new Error("Pick a run first.");
+  if (!opens(state.screen, state.runs)) throw new Error("Pick a run first.");
   page.picked = state.runs.map((id) => known.get(id));
 }
+
+/** Whether a screen can be opened with these runs. */
+const opens = (screen, runs) => screen === "runs" || runs.length > 0 || (own && screen === "label");
 
 /** The screens by name; without a picked run the others are named too, with what opens them. */
 function navigate(state) {
   const { runs, on, different, filter, metric } = state;
   const tab = ([screen, text]) => {
-    if (screen !== "runs" && !runs.length) return el("span.dim", { "aria-disabled": "true", title: UNPICKED }, text);
+    if (!opens(screen, runs)) return el("span.dim", { "aria-disabled": "true", title: UNPICKED }, text);
     const here = state.screen === screen || (screen === "rows" && state.screen === "row");
     const kept = screen === "runs" ? { runs } : { runs, on, different, filter, metric };
     return el("a", { href: address({ screen, ...kept }), "aria-current": here ? "page" : null }, text);
