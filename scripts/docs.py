@@ -96,6 +96,10 @@ ELSEWHERE = (  # metric, what it does, what the script of another does
     ("`sql_match`", "a result of more than `most_rows` rows is not read", "the scripts of Spider and BIRD read all"),
     ("`judge:nuggets`", "a row without a vital nugget, or without any, is unscored",
      "nuggetizer gives it 0: `empty='zero'`, as in `preset:nuggetizer`"),
+    ("`UnifiedBenchDatasetEvaluator`", "gold `1` is not in “21”; “A good answer is B” chooses B; labels count from 0",
+     "DataFlow: either text may contain the other, A is chosen, label 4 of 4 choices is 3: `rules='dataflow'`"),
+    ("`AgenticRAGQAF1SampleEvaluator`", "a row without answer or gold has no score", "DataFlow: 0, `missing='zero'`"),
+    ("`BleuSampleEvaluator`", "BLEU of the order asked for", "DataFlow writes that of order 1: `score='bleu_1'`"),
     ("`RetrievalRecallLocomo`", "has the keys of `RetrievalRecall`", "the same in REMem: one overwrites the other"),
 )  # fmt: skip
 NAMED = {  # what a kind of name of another tool means

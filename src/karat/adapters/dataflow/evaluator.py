@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections import Counter
@@ -12,9 +11,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from karat.adapters.dataflow.match import match_answers
+from karat.adapters.dataflow.operators import read_frame, write_statistics
 from karat.adapters.dataflow.storage import cells
 from karat.adapters.dataflow.verdict import JudgePrompt, SubquestionsPrompt, parse_parts, parse_verdict
-from karat.core.errors import ColumnError, DataError, SpecError, did_you_mean
+from karat.core.errors import DataError, SpecError, did_you_mean
 from karat.core.version import warn_of_newer
 
 try:
@@ -100,11 +100,7 @@ class BenchDatasetEvaluator(_Own or object):  # type: ignore[misc]
         A row without a gold answer is False, not counted in `accuracy_of_all`. Raises `ColumnError`.
         """
         keys = [input_test_answer_key, input_gt_answer_key, *([input_question_key] if input_question_key else [])]
-        frame = storage.read("dataframe")
-        names = [str(name) for name in frame.columns]
-        for key in keys:
-            if key not in names:
-                raise ColumnError(f"there is no column {key!r}{did_you_mean(key, names)}")
+        frame = read_frame(storage, keys)
         answers = [next(iter(cell), None) for cell in cells(frame[input_test_answer_key])]
         golds = cells(frame[input_gt_answer_key])
         if self.compare_method == "match":
@@ -169,19 +165,8 @@ class BenchDatasetEvaluator(_Own or object):  # type: ignore[misc]
                 "correct_subquestions": right,
                 "subquestion_accuracy": right / parts if parts else 0.0,
             }
-        path = Path(self.eval_result_path)  # which a pipeline may have set to a text
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([statistics], indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_statistics(self.eval_result_path, statistics)
 
 
 class BenchDatasetEvaluatorQuestion(BenchDatasetEvaluator, *filter(None, [_OwnQuestion])):  # type: ignore[misc]
     """The same under DataFlow's name for the evaluator that also reads questions."""
-
-
-def register_operators() -> None:
-    """Let karat's evaluators take the place of DataFlow's in DataFlow's registry of operators.
-
-    Without this call DataFlow finds its own. Raises `ModuleNotFoundError` if DataFlow is not installed.
-    """
-    operators = import_module("dataflow.utils.registry").OPERATOR_REGISTRY.get_obj_map()
-    operators.update({each.__name__: each for each in (BenchDatasetEvaluator, BenchDatasetEvaluatorQuestion)})

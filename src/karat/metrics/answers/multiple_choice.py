@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
@@ -11,6 +11,9 @@ from karat.core.columns.kinds import Score, Text, Texts
 from karat.core.metric.decorator import metric
 from karat.core.metric.rows import Rows, collect_rows
 from karat.text.answers.choices import plain_options, read_choice, read_choices, read_label
+
+SetScore: TypeAlias = Literal["f1", "precision", "recall", "jaccard", "exact"]
+SET_SCORES: tuple[SetScore, ...] = get_args(SetScore)
 
 
 @metric(source="ours; multiple choice of DataFlow, simple-evals and others, without their guesses")
@@ -51,7 +54,7 @@ def choices_f1(
     reference: Texts,
     choices: Texts,
     *,
-    score: Literal["f1", "precision", "recall", "jaccard", "exact"] = "f1",
+    score: SetScore = "f1",
     count_from: Literal[1, 0] = 1,
     reference_is: Literal["any", "index"] = "any",
 ) -> Score:
@@ -70,12 +73,17 @@ def choices_f1(
         if isinstance(expected, str):
             return f"reference: {expected}"
         chosen = read_choices(predicted, options, count_from=count_from)
-        return chosen if isinstance(chosen, str) else _agreement(chosen, expected, score)
+        return chosen if isinstance(chosen, str) else agreement(chosen, expected, score)
 
     return _compare_each(prediction, reference, choices, compare)
 
 
-def _agreement(chosen: set[int], expected: set[int], score: str) -> float:
+def agreement(chosen: set[int], expected: set[int], score: str) -> float:
+    """How far two sets agree, by one of `SET_SCORES`.
+
+    >>> [agreement({0, 1}, {0}, score) for score in SET_SCORES]
+    [0.6666666666666666, 0.5, 1.0, 0.5, 0.0]
+    """
     if score == "exact" or not chosen or not expected:
         return float(chosen == expected)
     p, r = len(chosen), len(expected)

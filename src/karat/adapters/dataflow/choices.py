@@ -1,0 +1,95 @@
+"""What UnifiedBenchDatasetEvaluator reads of choices: the one that an answer names, or several, and the gold."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from karat.adapters.dataflow import rules as upstream
+from karat.metrics.answers.multiple_choice import SET_SCORES, agreement
+from karat.text.answers.choices import plain_options, read_choice, read_choices, read_label
+
+BenchRules = Literal["karat", "dataflow"]
+
+
+class ScoredRow(NamedTuple):
+    """A row's score, why it has none, and what was read of the answer. `gold`: whether its gold can be read."""
+
+    score: float | None = None
+    error: str = ""
+    read: Any = None
+    gold: bool = True
+
+
+def choose_one(
+    answer: str | None, label: Any, choices: list[str], rules: BenchRules, count_from: Literal[0, 1]
+) -> ScoredRow:
+    """Whether an answer names the choice of the label.
+
+    >>> choose_one("A good answer is B", 1, ["3", "4"], "karat", 0).score
+    1.0
+    >>> choose_one("A good answer is B", 1, ["3", "4"], "dataflow", 0).score
+    0.0
+    """
+    gold = find_gold(label, len(choices), rules, count_from)
+    if gold is None:
+        return ScoredRow(error="invalid_label", gold=False)
+    chosen: Any = None
+    if answer is not None and rules == "dataflow":
+        chosen = upstream.find_choice(answer, len(choices))
+    elif answer is not None:
+        chosen = read_choice(answer, plain_options(choices), count_from=count_from)
+    return ScoredRow(float(chosen == gold), read=chosen) if isinstance(chosen, int) else ScoredRow(error="parse_failed")
+
+
+def find_gold(label: Any, count: int, rules: BenchRules, count_from: Literal[0, 1]) -> int | None:
+    """The index that a label means; None if it is none of the choices."""
+    if label is None or rules == "dataflow":
+        return upstream.find_label(label, count)
+    return read_label(str(label), [None] * count, count_from=count_from)
+
+
+def choose_several(
+    answer: str | None, labels: Any, choices: list[str], rules: BenchRules, count_from: Literal[0, 1]
+) -> ScoredRow:
+    """The F1 of the sets of choices that an answer and the labels name.
+
+    >>> choose_several("A and C", ["A"], ["x", "y", "z"], "karat", 0).score
+    0.6666666666666666
+    """
+    count = len(choices)
+    gold: Any
+    chosen: Any
+    if rules == "dataflow":
+        gold, chosen = upstream.find_labels(labels, count), upstream.find_choices(answer or "", count)
+    else:
+        listed = [str(each) for each in (labels if isinstance(labels, list) else [labels]) if each is not None]
+        gold = "none" if labels is None else read_choices(listed, [None] * count, count_from=count_from)
+        chosen = read_choices([answer], plain_options(choices), count_from=count_from) if answer else "none"
+    if not isinstance(gold, set) or not isinstance(chosen, set):
+        return ScoredRow(error="parse_failed", gold=isinstance(gold, set))
+    figures: dict[str, float] = {name: agreement(chosen, gold, name) for name in SET_SCORES}
+    if rules == "dataflow" and not chosen | gold:  # two empty sets
+        figures |= dict.fromkeys(("precision", "recall", "f1", "jaccard"), 0.0)
+    figures["exact_set"] = figures.pop("exact")
+    read = {"pred_set": sorted(chosen), "gold_set": sorted(gold), **figures}
+    return ScoredRow(figures["f1"], read=json.dumps(read, ensure_ascii=False))
+
+
+def plain_cell(cell: Any) -> Any:
+    """A cell as a value of Python: a list, a text or a number; None where it is null."""
+    cell = cell.tolist() if hasattr(cell, "tolist") else cell
+    return None if isinstance(cell, float) and np.isnan(cell) else cell
+
+
+def read_listed(cell: Any) -> list[str] | None:
+    """The items of a list, or of a JSON list; None for anything else."""
+    cell = plain_cell(cell)
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell)
+        except ValueError:
+            return None
+    return [str(each) for each in cell] if isinstance(cell, list | tuple) else None
