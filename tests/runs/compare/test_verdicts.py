@@ -4,6 +4,7 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import karat
@@ -119,3 +120,29 @@ def test_columns_that_are_missing_or_several_are_named():
         karat.rank_verdicts(ROWS, map={"c": "winner"})
     with pytest.raises(DataError, match="no row has a winner"):
         karat.rank_verdicts([{**ROWS[0], "winner": None}])
+
+
+def test_strengths_at_equal_length():
+    random = np.random.default_rng(0)
+    rows = []
+    for _ in range(400):  # equally strong, but m writes more, and the longer answer wins
+        texts = {"m": "x" * int(random.integers(20, 60)), "n": "x" * int(random.integers(10, 40))}
+        a, b = random.permutation(["m", "n"]).tolist()
+        longer = (len(texts[a]) - len(texts[b])) / (len(texts[a]) + len(texts[b]))
+        first = random.random() < 1 / (1 + np.exp(-3 * longer))
+        rows.append({"a": a, "b": b, "winner": a if first else b, "answer_a": texts[a], "answer_b": texts[b]})
+    plain, equal = karat.rank_verdicts(rows), karat.rank_verdicts(rows, length_effect=True)
+    assert plain.rankings[0].pairs[0].separated
+    assert not equal.rankings[0].pairs[0].separated
+    effect = equal.estimates["length"]
+    assert effect.low < 3 < effect.high
+    assert any("twice as long wins 7" in note and "at equal length" in note for note in equal.notes)
+    sizes = [{"left": len(row["answer_a"]), "right": len(row["answer_b"])} for row in rows]
+    kept = ("a", "b", "winner")
+    counted = [{**{name: row[name] for name in kept}, **size} for row, size in zip(rows, sizes, strict=True)]
+    named = {"length_a": "left", "length_b": "right"}
+    assert strengths(karat.rank_verdicts(counted, map=named, length_effect=True)) == strengths(equal)
+    with pytest.raises(DataError, match="row 1, column 'left': expected an answer, or its length, found none"):
+        karat.rank_verdicts([{**counted[0], "left": None}, *counted[1:]], map=named, length_effect=True)
+    with pytest.raises(ColumnError, match=r"none fits 'length_a': say which, --map length_a=COLUMN"):
+        karat.rank_verdicts(counted, length_effect=True)

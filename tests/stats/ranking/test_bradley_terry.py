@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from karat.core.errors import DataError
-from karat.stats.ranking.bradley_terry import estimate_strengths, find_unbeaten
+from karat.stats.ranking.bradley_terry import Effects, estimate_strengths, find_unbeaten
 
 choix = pytest.importorskip("choix")
 sm = pytest.importorskip("statsmodels.api")
@@ -57,7 +58,7 @@ def draw(n=2_000, systems=5, seed=0):
     ],
 )
 def test_published_strengths_of_teams_and_what_playing_at_home_does(order_effect, strengths, errors):
-    found = estimate_strengths(*read_games(), order_effect=order_effect)
+    found = estimate_strengths(*read_games(), Effects(order=order_effect))
     tests, own = found.test(), np.diag(found.covariance)
     assert (found.values - found.values[6])[:6] == pytest.approx(strengths, abs=5e-5)
     assert np.sqrt(own + own[6] - 2 * found.covariance[6])[:6] == pytest.approx(errors, abs=5e-5)
@@ -74,8 +75,50 @@ def test_strengths_without_ties_agree_with_choix():
     first, second, shares = (each[shares != 0.5] for each in (first, second, shares))
     wins = [(a, b) if share else (b, a) for a, b, share in zip(first, second, shares, strict=True)]
     reference = choix.ilsr_pairwise(5, wins, tol=1e-12)
-    found = estimate_strengths(first, second, shares, order_effect=False)
+    found = estimate_strengths(first, second, shares, Effects(order=False))
     assert found.values == pytest.approx(reference - reference.mean(), abs=1e-6)
+
+
+def test_a_covariate_agrees_with_a_logistic_regression():
+    first, second, _ = draw(600, systems=4)
+    random = np.random.default_rng(1)
+    longer = random.uniform(-0.8, 0.8, len(first)).round(1)
+    logs = 0.3 + 0.5 * (first - second) + 1.2 * longer
+    shares = (random.random(len(first)) < 1 / (1 + np.exp(-logs))).astype(float)
+    sides = np.eye(4)[first] - np.eye(4)[second]
+    reference = sm.Logit(shares, np.column_stack([sides[:, 1:], np.ones(len(first)), longer])).fit(disp=0, tol=1e-12)
+    found = estimate_strengths(first, second, shares, Effects(covariate=longer))
+    assert found.values[1:] - found.values[0] == pytest.approx(reference.params[:3], abs=1e-7)
+    tests = found.test()
+    assert (tests.high - tests.difference)[1:, 0] / 1.959964 == pytest.approx(reference.bse[:3], rel=1e-5)
+    assert (found.order.value, found.effect.value) == pytest.approx(tuple(reference.params[3:]), abs=1e-7)
+    assert (found.effect.high - found.effect.low) / 3.919928 == pytest.approx(reference.bse[4], rel=1e-5)
+
+
+def test_a_covariate_beside_ties_is_the_most_likely_one():
+    first, second, shares = draw(300, systems=3, seed=3)
+    longer = np.random.default_rng(2).uniform(-1, 1, len(first))
+
+    def loss(found):
+        values = np.r_[found[:3] - found[:3].mean(), found[3:]]
+        one = values[first] + values[4] + values[5] * longer / 2
+        other, tie = values[second] - values[5] * longer / 2, (values[first] + values[second]) / 2 + values[3]
+        chosen = np.where(shares == 1, one, np.where(shares == 0, other, tie))
+        return (np.logaddexp(np.logaddexp(one, other), tie) - chosen).sum()
+
+    best = minimize(loss, np.zeros(6), method="BFGS", tol=1e-10).x
+    found = estimate_strengths(first, second, shares, Effects(covariate=longer))
+    assert [*found.values, found.ties.value, found.order.value, found.effect.value] == pytest.approx(
+        [*(best[:3] - best[:3].mean()), *best[3:]], abs=1e-4
+    )
+
+
+def test_a_covariate_that_systems_decide_cannot_be_told_from_their_strengths():
+    first, second, shares = draw(300, systems=3)
+    found = estimate_strengths(first, second, shares, Effects(covariate=(first - second) / 3))
+    plain = estimate_strengths(first, second, shares)
+    assert found.effect is None
+    assert found.values.tolist() == pytest.approx(plain.values.tolist(), abs=1e-12)
 
 
 def test_ties_order_effect_and_covariance_agree_with_a_log_linear_model():
@@ -116,7 +159,7 @@ def test_the_covariance_of_few_clusters_agrees_with_a_logit_model():
     design[np.arange(len(first)), second] -= 1
     settings = {"groups": clusters, "use_correction": False}
     reference = sm.Logit(shares, design[:, 1:]).fit(disp=0, tol=1e-12, cov_type="cluster", cov_kwds=settings)
-    found = estimate_strengths(first, second, shares, order_effect=False, clusters=clusters - 1)
+    found = estimate_strengths(first, second, shares, Effects(order=False), clusters=clusters - 1)
     spread = found.covariance - found.covariance[:1] - found.covariance[:, :1] + found.covariance[0, 0]
     assert len(set(clusters)) == 11
     # statsmodels's other correction divides by the rows less the parameters, too, as for least squares

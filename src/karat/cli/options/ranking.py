@@ -34,6 +34,7 @@ _OPTIONS = [
     ),
     option("--verdicts", type=FILE, help="Rank by verdicts on pairs: a row with systems a, b and the winner."),
     map_option("Which column of --verdicts is a, b, winner.", option),
+    option("--length-effect", is_flag=True, help="Estimate what longer answers do to verdicts; rank at equal length."),
     option("--no-order-effect", is_flag=True, help="Do not estimate what standing first does to the verdicts."),
 ]  # fmt: skip
 
@@ -47,6 +48,7 @@ class RankOptions:
     correction: Literal["holm", "bh"] | None
     verdicts: str | None
     map: Mapping[str, str]
+    length_effect: bool
     no_order_effect: bool
 
     def __bool__(self) -> bool:
@@ -110,6 +112,7 @@ def _rank(systems: Sequence[str], ranking: RankOptions, label_map: str | None, o
     from karat.runs.compare.ranking.rank import rank as rank_systems  # noqa: PLC0415  (heavy)
 
     read = {"map": ranking.map, "label-map": label_map, "no-order-effect": ranking.no_order_effect}
+    read["length-effect"] = ranking.length_effect
     _refuse(read, "says how verdicts are read: --verdicts FILE")
     return rank_systems(*systems, **options)
 
@@ -125,6 +128,7 @@ def _rank_verdicts(
     _refuse(scored, "is of scored rows, and not of --verdicts")
     chosen = {name: options[name] for name in ("cluster", "correction", "confidence")}
     read: dict[str, Any] = {"map": ranking.map, "label_map": label_map, "order_effect": not ranking.no_order_effect}
+    read["length_effect"] = ranking.length_effect
     return rank_verdicts(ranking.verdicts, **read, **chosen)
 
 

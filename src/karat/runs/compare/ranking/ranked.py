@@ -140,7 +140,7 @@ class Ranked(JsonObject):
 
     `by`: the column that matches the rows of the systems, or "order"; None for verdicts. `correction` of p for the
     `family` tests is "holm" or "bh". `notes`: remarks for the reader. `estimates`, of verdicts: how often ties are, and
-    what the order of the two answers does.
+    what the order and the lengths of the two answers do.
     """
 
     systems: tuple[str, ...]
