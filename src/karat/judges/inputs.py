@@ -68,7 +68,7 @@ def _criteria(column: pa.Array) -> list[list[dict[str, Any]] | Unreadable]:
 
 def _nuggets(column: pa.Array) -> list[list[dict[str, Any]] | Unreadable]:
     """The nuggets of each row, with their importance, as the files of nuggetizer have them; there may be none."""
-    return [_read_nuggets(_decoded(value)) for value in _values(column)]
+    return [read_nuggets(_decoded(value)) for value in _values(column)]
 
 
 def _decoded(value: Any) -> Any:
@@ -78,7 +78,8 @@ def _decoded(value: Any) -> Any:
     return value
 
 
-def _read_nuggets(value: Any) -> list[dict[str, Any]] | Unreadable:
+def read_nuggets(value: Any) -> list[dict[str, Any]] | Unreadable:
+    """A list of nuggets as a judge reads it, or why it is none."""
     if not isinstance(value, list):
         return Unreadable(f'a list such as [{{"text": "…", "importance": "vital"}}] is expected, found {value!r:.60}')
     nuggets = []

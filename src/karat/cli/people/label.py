@@ -32,6 +32,7 @@ _next = options_under("Which rows to label (--next)")
 @click.argument("sources", type=ROWS, nargs=-1, metavar="ROWS...")
 @click.option("-o", "--output", required=True, type=OUT, help="The labels, as .jsonl; appends to an existing file.")
 @click.option("--gold", type=FILE, help="Doubtful gold, of karat gold -o: say what is wrong; OUT is a gold patch.")
+@click.option("--nuggets", type=FILE, help="A nugget bank: edit its nuggets; OUT is the edited bank.")
 @click.option("-m", "--metric", "metrics", multiple=True, type=SPEC, help="A judge, whose labels are offered.")
 @click.option("--annotator", metavar="NAME", help="Who labels; default: the user's name.")
 @click.option("--on", type=COLUMN, help="The id of the rows; default: one that tells the rows apart.")
@@ -57,6 +58,7 @@ def label(
     sources: tuple[str, ...],
     output: str,
     gold: str | None,
+    nuggets: str | None,
     metrics: tuple[str, ...],
     annotator: str | None,
     count: int | None,
@@ -88,6 +90,9 @@ def label(
     gold, contexts and the answers of all systems, each once. Say that the gold is right, wrong, ambiguous, or that an
     answer is also right, and why. OUT is the gold patch that follows, for `karat score --gold-patch OUT`.
 
+    With --nuggets you see a question and its nuggets, the facts of a good answer, one after the other. Say that a
+    nugget is vital or okay, drop it, or edit it and add others. OUT is the edited bank, for `judge:nuggets`.
+
     \b
     karat label answers.jsonl -o labels.jsonl -m judge:correctness
     karat label before after -o labels.jsonl --label-map "good=1,bad=0" --annotator ada
@@ -95,16 +100,20 @@ def label(
     karat label before -o labels.jsonl -m judge:correctness --until-cost 50 --price-label 0.3 --price-call 0.002 \\
         --model NAME
     karat label --gold doubts.jsonl -o patch.jsonl
+    karat label --nuggets nuggets.jsonl -o edited.jsonl
     karat label before --next 100 -o labels.csv
     karat label before --next 100 --by active -m judge:correctness --human labels.csv -o more.csv
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
-    if gold is not None:
-        _check_alone(people, asking, sources=sources, metrics=metrics, next=count, by=by, slice=slices,
+    if gold is not None or nuggets is not None:
+        flag, others = ("--nuggets", {}) if gold is None else ("--gold", {"nuggets": nuggets})
+        _check_alone(flag, people, asking, **others, sources=sources, metrics=metrics, next=count, by=by, slice=slices,
                      price_call=price_call, **vars(enough), on=options["on"], show=options["show"])  # fmt: skip
         _check_terminal(output)
         from karat.cli.people.gold_verdicts import decide_gold  # noqa: PLC0415  (heavy)
+        from karat.cli.people.nugget_bank import edit_nuggets  # noqa: PLC0415
 
-        decide_gold(gold, output, annotator or getpass.getuser(), options["seed"])
+        ask = edit_nuggets if gold is None else decide_gold
+        ask(gold or nuggets or "", output, annotator or getpass.getuser(), options["seed"])
         return
     if not sources:
         raise click.UsageError("Missing argument 'ROWS...'.")
@@ -148,13 +157,13 @@ def label(
     click.echo(f"{session.finished} of {len(session.rows)} rows are done; labels are in {output}")
 
 
-def _check_alone(people: LabelOptions, asking: ModelOptions, **others: Any) -> None:
-    """Raise `click.UsageError` for what says which rows are labelled, and how, beside a file of doubtful gold."""
+def _check_alone(file_flag: str, people: LabelOptions, asking: ModelOptions, **others: Any) -> None:
+    """Raise `click.UsageError` for what says which rows are labelled, and how, beside a file of them."""
     others |= vars(people)
     others["model"] = asking.models
     if used := next((name for name, value in others.items() if value), None):
         flag = "ROWS" if used == "sources" else f"--{used.replace('_', '-').replace('metrics', 'metric')}"
-        raise click.UsageError(f"--gold FILE has the rows, and the verdicts are fixed: leave {flag} out")
+        raise click.UsageError(f"{file_flag} FILE has the rows, and the verdicts are fixed: leave {flag} out")
 
 
 def _check_terminal(output: str) -> None:

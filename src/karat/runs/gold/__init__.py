@@ -3,7 +3,8 @@
 `rows` reads the paired rows of systems, `answers` says which answers mean the same, and which mean the gold;
 `reasons` says what speaks against the gold of a row, and `doubts` how much: the probability that it is wrong, and
 which rows are reported so that few of them are right. `doubtful` is the result, its table and its file.
-`people` shows these rows to people, whose verdicts become a gold patch; `consequence` says what they change for the
+`people` shows these rows to people, whose verdicts become a gold patch, and `nuggets` those of a nugget bank, which
+they edit: in both a file follows from a session (`following`); `consequence` says what they change for the
 verdict on two systems.
 The statistics are in `karat.stats.reliability.coincidence` and `karat.stats.paired.multiple`.
 """

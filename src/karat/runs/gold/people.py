@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from karat.core.columns.python_values import rows_to_python, to_text
-from karat.core.errors import ColumnError, DataError, JoinError, SpecError, did_you_mean
+from karat.core.errors import ColumnError, JoinError, SpecError, did_you_mean
 from karat.data.json.raw import spell_ids
 from karat.data.json.texts import list_golds, list_texts
 from karat.data.open import open_source
-from karat.data.storage.file_names import drop_ending, name_row
+from karat.data.storage.file_names import name_row
 from karat.runs.columns.gold_patch import GoldChange, write_patch
-from karat.runs.labels.journal import ASIDES, live_rows
+from karat.runs.gold.following import FollowingSession, agree
 from karat.runs.labels.rows_to_label import RowToLabel
-from karat.runs.labels.session import Session
 
 CHOICES: Mapping[str, float] = {"right": 1.0, "wrong": 0.0, "ambiguous": 0.0, "also right": 0.0}
 """What people say of gold, and whether it can stay as it is."""
@@ -95,22 +94,16 @@ def _read_item(row: str, cells: Mapping[str, Any], random: np.random.Generator) 
     return DoubtfulItem(row, to_text(cells.get("question")), golds, tuple(list_texts(cells.get("contexts"))), answers)
 
 
-class GoldSession(Session):
-    """One annotator's verdicts on doubtful gold: a `Session` whose labels make a gold patch.
+class GoldSession(FollowingSession):
+    """One annotator's verdicts on doubtful gold, from which a gold patch follows.
 
-    `path` is the patch, which is written anew with every verdict; the journal lies beside it. Where people disagree
-    about a row, it is not in the patch, and `disputed` has its id.
+    `path` is the patch. Where people disagree about a row, it is not in the patch, and `disputed` has its id.
     """
 
     def __init__(self, rows: DoubtfulRows, path: str | Path, annotator: str, seed: int = 0) -> None:
-        self.patch, self.disputed = Path(path), list[str]()
-        self._items, self._lines = {item.id: item for item in rows.items}, list[Mapping[str, Any]]()
-        journal = self.patch.with_name(f"{drop_ending(self.patch.name)}.journal.jsonl")
-        if self.patch.exists() and not journal.exists():
-            problem = f"{self.patch} exists, but not the journal {journal} from which it would be written anew"
-            raise DataError(f"{problem}: name another file (-o)")
-        super().__init__(rows.rows, journal, annotator, CHOICES, seed)
-        self._write()
+        self.disputed = list[str]()
+        self._items = {item.id: item for item in rows.items}
+        super().__init__(rows.rows, path, annotator, CHOICES, seed)
 
     def label(self, name: str, at: int, note: str = "", *, replace: bool = False, new: Sequence[str] = ()) -> None:
         """Say what the gold of a row is, why (`note`), and the gold instead of it or beside it (`new`).
@@ -122,33 +115,12 @@ class GoldSession(Session):
         if new and name not in TAKES_GOLD:
             raise SpecError(f"gold that is {name} has no new one")
         super().label(name, at, note, replace=replace, new=new)
-        self._write()
-
-    def skip(self, at: int, note: str = "", *, replace: bool = False) -> None:
-        """Leave a row as it is."""
-        super().skip(at, note, replace=replace)
-        self._write()
-
-    def undo(self, at: int | None = None) -> int | None:
-        """Take back a verdict, as a `Session` does a label."""
-        undone = super().undo(at)
-        self._write()
-        return undone
 
     def changes(self) -> list[GoldChange]:
         """What all people say, a change for each row on which they agree, in the order of the rows."""
-        self._read()
-        about = [(line["id"], line["annotator"], line["action"]) for line in self._lines]
-        live = live_rows(*zip(*about, strict=True)) if about else []
-        verdicts = dict[str, list[Mapping[str, Any]]]()
-        for line in (self._lines[at] for at in live):
-            if line["action"] == "label":
-                verdicts.setdefault(line["id"], []).append(line)
-        decided = {
-            row: {(line["label"], frozenset(line.get("new", ()))) for line in lines} for row, lines in verdicts.items()
-        }
-        self.disputed = [row for row in self._items if len(decided.get(row, ())) > 1]
-        return [self._change(row, verdicts[row]) for row in self._items if len(decided.get(row, ())) == 1]
+        verdicts = {row: lines for (_, row), lines in self.verdicts().items()}
+        self.disputed = [row for row in self._items if row in verdicts and not agree(verdicts[row])]
+        return [self._change(row, verdicts[row]) for row in self._items if row in verdicts and agree(verdicts[row])]
 
     def _change(self, row: str, lines: Sequence[Mapping[str, Any]]) -> GoldChange:
         notes = dict.fromkeys(line["note"] for line in lines if line.get("note"))
@@ -158,10 +130,5 @@ class GoldSession(Session):
 
     def _write(self) -> None:
         changes = self.changes()
-        if changes or self.patch.exists():
-            write_patch(changes, self.patch)
-
-    def _take(self, line: Mapping[str, Any], place: str) -> None:
-        super()._take(line, place)
-        if line["action"] not in ASIDES:
-            self._lines.append(line)
+        if changes or self.output.exists():
+            write_patch(changes, self.output)
