@@ -72,6 +72,10 @@ def test_what_was_not_tried_is_said():
     patch = read_patch([{"id": 0, "old": "g", "new": "x", "verdict": "wrong"}])
     first, second = (score(answers, gold_patch=patch) for answers in (FIRST, SECOND))
     assert "the gold is patched as scored" in outcomes(first, second, [1], patch)[0].note
+    judged = [karat.score({**table(answers), "x": [0.5] * ROWS}, "column(x)") for answers in (FIRST, SECOND)]
+    assert "column(x) reads no gold" in outcomes(*judged, [1], patch)[0].note
+    corpus = match([score(answers, spec="bleu") for answers in (FIRST, SECOND)])
+    assert find_consequence(corpus, "bleu", ReportedRows(["1"]), Inference()) is None
     with pytest.raises(SpecError, match="of two systems, found 1"):
         find_consequence(match([first]), "em", ReportedRows(["1"]), Inference())
 

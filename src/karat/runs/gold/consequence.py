@@ -21,7 +21,7 @@ from karat.runs.match.match import Matched
 from karat.runs.match.row_groups import read_clusters
 from karat.runs.match.shared_metrics import SharedMetric, find_patch
 from karat.runs.scoring.pipeline import score
-from karat.runs.store.run import Run
+from karat.runs.store.run import Run, ScoredFile
 from karat.stats.inference import Inference
 from karat.stats.paired.comparison import ComparisonVerdict
 
@@ -136,8 +136,9 @@ class ReportedRows:
 
 def find_consequence(
     matched: Matched, spec: str, doubtful: ReportedRows, inference: Inference, patch: GoldPatch | None = None
-) -> Consequence:
-    """What doubtful rows change for two systems by one of their metrics.
+) -> Consequence | None:
+    """What doubtful rows change for two systems by one of their metrics; None where `karat.compare` needs counts that
+    files of scored rows, and results in memory, do not have.
 
     All verdicts are those of `karat.compare`. Patched rows are scored again, but not by metrics that ask a model, and
     not where the systems were scored with the patch.
@@ -146,6 +147,8 @@ def find_consequence(
     if len(matched.runs) != 2:
         raise SpecError(f"what doubtful rows change is said of two systems, found {len(matched.runs)}")
     metric = next(each for each in matched.metrics if each.spec == spec)
+    if metric.by_run[0].counts and any(isinstance(run, ScoredFile) for run in matched.runs):
+        return None
     clusters = read_clusters(matched.runs, matched.rows, None)
     matched = replace(matched, metrics=[metric], slices=None, clusters=clusters)
     places = np.flatnonzero(np.asarray(pc.is_in(matched.rows.ids, pa.array(doubtful.ids, matched.rows.ids.type))))
@@ -231,6 +234,8 @@ def _find_patched(
     """The finding with patched gold, or why there is none."""
     if any(note is not None and note.digest == patch.note.digest for note in map(find_patch, matched.runs)):
         return None, "the gold is patched as scored"
+    if "reference" not in parse(metric.spec).definition.columns:
+        return None, f"{metric.spec} reads no gold that could be patched"
     if parse(metric.spec).asks_model:
         return None, f"{metric.spec} asks a model: score with --gold-patch {patch.note.name} and compare"
     pairs = zip(matched.runs, metric.by_run, strict=True)

@@ -51,7 +51,7 @@ class DoubtfulRows:
     def read(self, at: int) -> dict[str, Any]:
         """What is shown of the row at this position, by title."""
         item = self.items[at]
-        cells = {"question": item.question, "contexts": list(item.contexts), "gold": list(item.golds)}
+        cells = {"question": item.question, "contexts": list(item.contexts), "gold": list(dict.fromkeys(item.golds))}
         return {name: cell for name, cell in cells.items() if cell} | {"answers": list(item.answers)}
 
 
