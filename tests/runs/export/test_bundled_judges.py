@@ -143,6 +143,13 @@ def test_a_changed_reply_prompt_or_key_is_found(place):
     assert wrong(verified) == [("replies.parquet", "reply", "differs")]
     assert "other request" in next(each.note for each in verified.checks if each.state == "differs")
 
+    def damage(rows):
+        rows[1]["request"] = rows[1]["request"].replace("messages", "message", 1)
+
+    (check,) = (each for each in change_replies(place / "judged.zip", damage).checks if each.state != "equal")
+    where = "changed.zip: runs/judged/replies.parquet, row 2: request: messages is missing"
+    assert (check.run, check.state, check.note) == ("judged", "differs", where)
+
     def add(rows):
         return [*rows, {**rows[0], "key": "0" * 64}]
 

@@ -92,7 +92,7 @@ def verify(path: str | Path) -> Verification:
         with temporary_folder() as temporary:
             reading = _Reading(archive, Path(temporary), elsewhere)
             for name in reading.names:
-                checks += reading.check_run(name)
+                checks += reading.read_run(name)
             if VERDICTS in archive.starts:
                 checks += reading.check_verdicts()
     return Verification(
@@ -137,6 +137,14 @@ class _Reading:
             raise DataError(f"{self.archive.path}: {INDEX} names the runs {names}, found {there}")
         return there
 
+    def read_run(self, name: str) -> list[Check]:
+        """The checks of a run; a file of it that is not of its form is a difference."""
+        try:
+            return [*self.check_run(name)]
+        except DataError as error:
+            inside = str(error).replace(str(self.folder / "stored"), f"{self.archive.path}: runs")
+            return [Check(run=name, of="", kind="file", state="differs", note=inside)]
+
     def check_run(self, name: str) -> Iterator[Check]:
         """Score the rows of a run again, and compare rows, values and intervals."""
         self.archive.extract(f"runs/{name}/", self.folder / "stored" / name)
@@ -159,7 +167,7 @@ class _Reading:
 
     def check_verdicts(self) -> Iterator[Check]:
         """Compare the runs again: as they were scored again, or as they are in the bundle where a metric was not."""
-        runs = [self.again.get(name, self.stored[name]) for name in self.names]
+        runs = [run for name in self.names if (run := self.again.get(name, self.stored.get(name))) is not None]
         elsewhere = self._note_versions(self.content["versions"], self.content["machine"])
         was = self.content["compared"]
         try:
