@@ -5,6 +5,7 @@ import pytest
 
 from karat.core.errors import RowError
 from karat.stats.aggregate import LIMIT
+from karat.stats.intervals.interval import interval
 from karat.stats.sums.blocks import BLOCKS
 from karat.stats.sums.units import Units
 
@@ -97,3 +98,10 @@ def test_keys_and_statistics_must_fit():
         Units(1).add(np.zeros((2, 1)), np.arange(2))
     with pytest.raises(RowError, match=r"\(rows, 2\)"):
         Units(2).add(np.zeros((2, 1)))
+
+
+def test_the_interval_of_a_mean_of_rows_has_the_same_bits_however_they_are_grouped():
+    scores, keys = random.random((MANY, 1)) ** 3, random.integers(MANY // 2, size=MANY).astype(np.uint64)
+    grouped = [collect(scores, keys).view(clustered=False), collect(scores, seed=7)]
+    expected = interval(collect(scores), bounds=(0.0, 1.0))
+    assert [interval(each, bounds=(0.0, 1.0)) for each in grouped] == [expected] * 2

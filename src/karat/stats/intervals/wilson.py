@@ -32,7 +32,9 @@ class Summed(Protocol):
     def sizes(self) -> NDArray[np.float64]: ...
 
     @property
-    def squares(self) -> NDArray[np.float64]: ...
+    def total_square(self) -> float: ...
+
+    def value(self, finish: Finish | None, /) -> float: ...
 
     def observe(self, finish: Finish | None, /) -> tuple[NDArray[np.float64], Finish]: ...
 
@@ -65,15 +67,16 @@ def bounded_interval(
     observed, value_of = units.observe(finish)
     low, high = bounds
     span = high - low
-    share = (float(value_of(observed.sum(axis=0))) - low) / span
+    of_rows = finish is None and not units.clustered  # whose sums are the same bits however they are grouped
+    share = ((units.value(None) if of_rows else float(value_of(observed.sum(axis=0)))) - low) / span
     if not -ROUNDING <= share <= 1 + ROUNDING:
         raise DataError(f"a value from {low} to {high} expected, found {low + span * share}")
     share = min(max(share, 0.0), 1.0)
     room = share * (1 - share)
     rows = units.rows
-    if finish is None and not units.clustered:
+    if of_rows:
         # With y = (x - low) / span, the mean of y·(1 - y): 0 when all scores are at a bound, below 0 beyond one.
-        between = share - (float(units.squares.sum()) / rows - 2 * low * (low + span * share) + low**2) / span**2
+        between = share - (units.total_square / rows - 2 * low * (low + span * share) + low**2) / span**2
         if between < -ROUNDING:
             raise DataError(f"scores from {low} to {high} expected, found some beyond")
         if between < ROUNDING:

@@ -89,6 +89,17 @@ class Units(Accumulator):
         except OverflowError:
             return np.array(self._rows.sum(axis=0))
 
+    @property
+    def total_square(self) -> float:
+        """The squares of a single statistic summed over all rows and rounded once: as `total`."""
+        if not self._keeps_rows:
+            return float(self._table.total()[self.width])
+        squares = self._rows[:, 0] ** 2
+        try:
+            return math.fsum(squares)
+        except OverflowError:
+            return float(squares.sum())
+
     def value(self, finish: Finish | None) -> float:
         """The value of all rows; NaN where it is undefined."""
         if finish is None and self.width != 1:
