@@ -170,6 +170,12 @@ def test_ids_are_found_where_on_says():
         karat.score(without, "em", gold_patch=PATCH)
 
 
+def test_a_patch_of_a_spreadsheet():
+    lines = [f"{each['id']},{each['old']},{each.get('new', '')},{each['verdict']},," for each in PATCH]
+    Path("patch.csv").write_text("\n".join(["id,old,new,verdict,who,why", *lines]) + "\n", "utf-8")
+    assert values(karat.score(ROWS, SPECS, gold_patch="patch.csv")) == values(karat.score(BY_HAND, SPECS))
+
+
 def test_what_is_written_is_read_again():
     patch = read_patch(PATCH)
     write_patch(patch.changes.values(), "written.jsonl")

@@ -19,7 +19,7 @@ from karat.core.errors import ColumnError, DataError, JoinError, did_you_mean
 from karat.data.json.raw import spell_ids
 from karat.data.json.texts import list_golds, read_json
 from karat.data.open import open_source
-from karat.data.storage.file_names import name_row
+from karat.data.storage.file_names import name_row, split_name
 from karat.data.storage.whole_files import write_bytes
 
 GoldVerdict: TypeAlias = Literal["right", "wrong", "ambiguous", "also right"]
@@ -127,7 +127,7 @@ def read_patch(source: Any) -> GoldPatch:
 
     Each row has the `id` of a row, the gold that it had (`old`), and a `verdict`: "right"; "wrong", with what is right
     instead (`new`) where that is known; "ambiguous"; "also right", with what is right beside it (`new`). `old` and
-    `new` are a text or a list of texts. `who`, `why` and `when` say more.
+    `new` are a text or a list of texts; in CSV an empty cell holds none. `who`, `why` and `when` say more.
 
     Raises `ColumnError` for columns that are missing or unknown, `DataError` for another verdict and for `new` where it
     does not belong or lacks, `JoinError` for an id that is empty or there twice; each names file, row and column.
@@ -147,11 +147,12 @@ def read_patch(source: Any) -> GoldPatch:
     for name in names:
         if name not in known:
             raise ColumnError(f"{opened.name}: column {name!r} is none of a gold patch{did_you_mean(name, known)}")
+    blanks = split_name(opened.name)[0] in ("csv", "tsv")
     changes, places = dict[str, GoldChange](), dict[str, int]()
     for batch in opened.batches():
         first = len(changes) + 1
         ids = spell_ids(batch.column("id"), f"{opened.name}: column 'id'", first).to_pylist()
-        cells = {name: _read_cells(batch.column(name)) for name in names if name != "id"}
+        cells = {name: _read_cells(batch.column(name), blanks=blanks) for name in names if name != "id"}
         for at, row in enumerate(ids):
             place = name_row(opened.name, first + at)
             if row is None or row in changes:
@@ -173,9 +174,10 @@ def as_settings(patch: GoldPatch | None) -> dict[str, Any]:
     return {} if patch is None else {GOLD_PATCH: asdict(patch.note)}
 
 
-def _read_cells(column: pa.Array) -> list[Any]:
-    """The values of a column of a patch, of JSON text too; numbers in it as they are spelled."""
-    return [read_json(cell) for cell in column.storage.to_pylist()] if column.type == RAW else to_python(column)
+def _read_cells(column: pa.Array, *, blanks: bool) -> list[Any]:
+    """The values of a column of a patch, of JSON text too; numbers in it as they are spelled. `blanks` are missing."""
+    cells = [read_json(cell) for cell in column.storage.to_pylist()] if column.type == RAW else to_python(column)
+    return [None if blanks and cell == "" else cell for cell in cells]
 
 
 def _read_change(row: str, cells: Mapping[str, Any], place: str) -> GoldChange:
