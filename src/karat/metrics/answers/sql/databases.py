@@ -9,7 +9,7 @@ import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from math import isnan
 from pathlib import Path
@@ -17,7 +17,7 @@ from threading import Event
 from typing import Any, Self
 
 from karat.core.errors import did_you_mean
-from karat.data.storage.query_limits import QueryLimit, run_within_limits
+from karat.data.storage.query_limits import QueryLimit, QueryThread, run_within_limits
 from karat.metrics.answers.sql.results import QueryResult, QueryRow
 
 FOLDER = "KARAT_DATABASES"
@@ -79,26 +79,41 @@ class Databases:
 
     def __init__(self, limits: QueryLimits) -> None:
         self.limits = limits
-        self._idle: dict[Path, list[_Connection]] = defaultdict(list)
+        self._idle: dict[str, list[_Connection]] = defaultdict(list)
+        self._files: dict[str, list[Path] | NoDatabase] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         for connection in (each for several in self._idle.values() for each in several):
+            connection.thread.close()
             connection.raw.close()
+
+    def find(self, name: str) -> list[Path]:
+        """The files of a database, as `find_databases` finds them once."""
+        if name not in self._files:
+            try:
+                self._files[name] = find_databases(name)
+            except NoDatabase as error:
+                self._files[name] = error
+        if isinstance(found := self._files[name], NoDatabase):
+            raise found
+        return found
 
     def run(self, path: Path, query: str) -> QueryResult:
         """The rows that a query returns. Raises `QueryFailed`, and `NoDatabase` for a file that is none."""
         try:
-            connection = self._idle[path].pop()
+            connection = self._idle[str(path)].pop()
         except IndexError:
             connection = _open(path)
         try:
             return connection.run(query, self.limits)
         finally:
             if connection.free:
-                self._idle[path].append(connection)
+                self._idle[str(path)].append(connection)
+            else:
+                connection.thread.close()
 
 
 def _open(path: Path) -> _Connection:
@@ -126,6 +141,7 @@ class _Connection:
     check: Callable[[str], None]
     cell: Callable[[Any], Any] | None = None
     free: bool = True
+    thread: QueryThread = field(default_factory=QueryThread)
 
     def run(self, query: str, limits: QueryLimits) -> QueryResult:
         ended = Event()
@@ -138,7 +154,7 @@ class _Connection:
                 ended.set()
 
         try:
-            return run_within_limits(self.raw, fetch, limits.seconds)
+            return run_within_limits(self.raw, fetch, limits.seconds, self.thread.start)
         except QueryLimit as error:
             ended.wait(_GRACE)
             raise QueryFailed(str(error)) from None

@@ -108,7 +108,7 @@ class _Examination:
         self, databases: Databases, comparison: ResultComparison, order: RowOrder, rewriting: Rewriting
     ) -> None:
         self.databases, self.comparison, self.order, self.rewriting = databases, comparison, order, rewriting
-        self._gold: dict[tuple[Path, str], QueryResult | QueryFailed] = {}
+        self._gold: dict[tuple[str, str], QueryResult | QueryFailed] = {}
 
     def examine(self, asked: tuple[str, str, str]) -> _Verdict:
         """The verdict on the name of a database, the predicted query and the gold query."""
@@ -120,7 +120,7 @@ class _Examination:
         if self.order in ("gold", "mentioned"):
             ordered = is_ordered(gold) if self.order == "gold" else "order by" in gold.lower()
         try:
-            paths = find_databases(name)
+            paths = self.databases.find(name)
             expected = [self._run_gold(path, gold) for path in paths]
         except NoDatabase as error:
             return _Verdict(reason=str(error))
@@ -139,7 +139,7 @@ class _Examination:
         return _Verdict(1.0)
 
     def _run_gold(self, path: Path, query: str) -> QueryResult:
-        key = path, query
+        key = str(path), query
         if key not in self._gold:
             try:
                 self._gold[key] = self.databases.run(path, query)
