@@ -281,6 +281,16 @@ def test_what_is_not_a_bundle(place):
         karat.verify("lacks.zip")
 
 
+def test_a_file_that_would_fill_the_memory_is_not_read(place):
+    read = read_archive("both.zip")
+    members = {each.name: read.read(each.name) for each in read.index.members}
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": pa.nulls(2_000_000, pa.string())}), sink)
+    write_archive("bomb.zip", read.index.about, {**members, "runs/a/rows.parquet": bytes(sink.getvalue())})
+    check = next(each for each in karat.verify("bomb.zip").checks if each.state == "differs")
+    assert check.note.startswith("bomb.zip: runs/a/rows.parquet: expected at most 100 rows")
+
+
 def test_a_bundle_of_a_newer_release(place, monkeypatch):
     monkeypatch.setattr(archive, "FORMAT", 2)
     karat.bundle("a", output="newer.zip")

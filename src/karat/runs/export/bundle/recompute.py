@@ -6,12 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from karat.core.context import change_context
-from karat.core.errors import KaratError
+from karat.core.errors import DataError, KaratError
 from karat.core.metric.metric import Metric
+from karat.data.storage.stores import name_errors
 from karat.runs.export.bundle.agreement import Check, Differences
 from karat.runs.export.bundle.rescore import REPLIES, RUBRICS, rescore, split_metrics
 from karat.runs.store.run import Run
+
+MOST_CONTENT, MOST_ROWS = 200, 100
+"""The bytes that a byte of a Parquet file may hold, and the rows, above 64 MB and a million rows."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,17 @@ def recompute(run: Run, folder: Path, columns: Sequence[str] = (), *, texts: boo
         compared.add("used", found, f"reply {key[:12]}…")
     checks = (compared.check(run.name, REPLIES, "reply", elsewhere=False),) if answered else ()
     return replace(again, checks=checks)
+
+
+def check_expansion(folder: Path) -> None:
+    """Raise `DataError` for a Parquet file of a stranger that would take far more memory than its size lets expect."""
+    for path in sorted(folder.rglob("*.parquet")):
+        with name_errors(str(path)):
+            about, size = pq.read_metadata(path), path.stat().st_size
+        content = sum(about.row_group(at).total_byte_size for at in range(about.num_row_groups))
+        if content > (64 << 20) + MOST_CONTENT * size or about.num_rows > 1_000_000 + MOST_ROWS * size:
+            found = f"{about.num_rows:,} rows and {content:,} bytes in a file of {size:,} bytes"
+            raise DataError(f"{path}: expected at most {MOST_ROWS} rows and {MOST_CONTENT} bytes a byte, found {found}")
 
 
 def _rescore(run: Run, folder: Path, columns: Sequence[str], *, replies: bool) -> Recomputed:

@@ -25,7 +25,7 @@ from karat.runs.export.bundle.agreement import (
 )
 from karat.runs.export.bundle.archive import INDEX, Archive, read_archive
 from karat.runs.export.bundle.digested import compute_values, is_digested
-from karat.runs.export.bundle.recompute import recompute
+from karat.runs.export.bundle.recompute import check_expansion, recompute
 from karat.runs.export.bundle.verdicts import VERDICTS, environment, read_verdicts
 from karat.runs.store.run import Run, open_run
 from karat.runs.table.table import Table
@@ -148,6 +148,7 @@ class _Reading:
     def check_run(self, name: str) -> Iterator[Check]:
         """Score the rows of a run again, and compare rows, values and intervals."""
         self.archive.extract(f"runs/{name}/", self.folder / "stored" / name)
+        check_expansion(self.folder / "stored" / name)
         run = self.stored[name] = open_run(self.folder / "stored" / name)
         elsewhere = self._note_versions(run.manifest.versions, run.manifest.machine)
         columns = [self.arguments[key] for key in ("by", "cluster", "on") if self.arguments.get(key)]
