@@ -291,6 +291,32 @@ def test_a_file_that_would_fill_the_memory_is_not_read(place):
     assert check.note.startswith("bomb.zip: runs/a/rows.parquet: expected at most 100 rows")
 
 
+def test_a_correction_by_people_is_not_recomputed(place):
+    labels = [{"id": f"q{row}", "label": float(row % 2)} for row in range(0, N, 3)]
+    karat.score(TABLE, "token_f1", run="labelled", by="topic", human=labels, on="id")
+    for texts in (True, False):
+        karat.bundle("labelled", output="labelled.zip", texts=texts)
+        found = wrong(karat.verify("labelled.zip"))
+        assert ("labelled", "token_f1", "value", "not recomputed") in found
+        assert {state for *_, state in found} == {"not recomputed"}
+
+
+def test_a_gold_patch_is_in_the_bundle(place):
+    Path("patch.jsonl").write_text('{"id": "q3", "old": ["word3", "of 3"], "verdict": "also right", "new": "x"}\n')
+    karat.score(TABLE, "token_f1", run="patched", gold_patch="patch.jsonl")
+    assert karat.bundle("patched", output="patched.zip").notes == ()
+    checks = {each.of: each for each in karat.verify("patched.zip").checks}
+    assert {each.state for each in checks.values()} == {"equal"}
+    assert checks["gold_patch.jsonl"].kind == "column"
+    read = read_archive("patched.zip")
+    members = {each.name: read.read(each.name) for each in read.index.members}
+    members["runs/patched/gold_patch.jsonl"] = members["runs/patched/gold_patch.jsonl"].replace(b'"x"', b'"y"')
+    write_archive("other.zip", read.index.about, members)
+    assert wrong(karat.verify("other.zip")) == [("patched", "gold_patch.jsonl", "column", "differs")]
+    Path("patch.jsonl").unlink()
+    assert "patch.jsonl, which patched the gold of patched" in karat.bundle("patched", output="lacks.zip").notes[0]
+
+
 def test_a_bundle_of_a_newer_release(place, monkeypatch):
     monkeypatch.setattr(archive, "FORMAT", 2)
     karat.bundle("a", output="newer.zip")

@@ -13,6 +13,7 @@ from karat.data.storage.files import temporary_folder
 from karat.data.write import refuse_overwriting
 from karat.runs.export.bundle.archive import MemberContent, write_archive
 from karat.runs.export.bundle.cite import digest_manifest
+from karat.runs.export.bundle.patches import collect_patch
 from karat.runs.export.bundle.verdicts import COMPARED, VERDICTS, compare_runs
 from karat.runs.store.folders import MANIFEST
 from karat.runs.store.run import Run, open_run
@@ -80,10 +81,12 @@ def _write(opened: Sequence[Run], output: Path, digested: Path | None, compared:
             members.update({f"runs/{run.name}/{name}": digested / run.name / name for name in names})
             continue
         members.update(_list_files(run))
+        found = [collect_patch(run)]
         if any("judge:" in spec for spec in run.specs):
             from karat.runs.export.bundle.replies import collect_replies  # noqa: PLC0415  (only for judges)
 
-            files, missing = collect_replies(run)
+            found.append(collect_replies(run))
+        for files, missing in found:
             members.update({f"runs/{run.name}/{name}": content for name, content in sorted(files.items())})
             notes += [missing] if missing else []
     if len(opened) > 1:

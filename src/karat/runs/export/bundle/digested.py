@@ -69,7 +69,7 @@ def write_digested(run: Run, folder: Path) -> list[str]:
 def compute_values(run: Run) -> dict[str, dict[str, Any]]:
     """By spec what the values of a run are by its scores and counts alone, as `values.json` has them."""
     by = run.manifest.settings.get("by")
-    without = replace(run, values={**run.values, "metrics": ()})
+    without = replace(run, values={**run.values, "metrics": (), "human": None})
     slices = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
     return {each["spec"]: each for each in RunValues.as_scored(without).compute(slices)["metrics"]}
 

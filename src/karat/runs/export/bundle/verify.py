@@ -25,6 +25,7 @@ from karat.runs.export.bundle.agreement import (
 )
 from karat.runs.export.bundle.archive import INDEX, Archive, read_archive
 from karat.runs.export.bundle.digested import compute_values, is_digested
+from karat.runs.export.bundle.patches import check_patch
 from karat.runs.export.bundle.recompute import check_expansion, recompute
 from karat.runs.export.bundle.verdicts import VERDICTS, environment, read_verdicts
 from karat.runs.store.run import Run, open_run
@@ -157,7 +158,10 @@ class _Reading:
         for spec, reason in again.reasons.items():
             yield Check(run=name, of=spec, kind="score", state="not recomputed", note=reason)
             yield from _check_values(run, spec, by_scores[spec], elsewhere=elsewhere)
-        yield from again.checks
+        yield from (*again.checks, *check_patch(run))
+        for spec in run.specs if run.values.get("human") else ():
+            note = "its correction needs the labels by people, which are not in the bundle"
+            yield Check(run=name, of=spec, kind="value", state="not recomputed", note=note)
         if again.run is None:
             return
         if not again.reasons:
@@ -284,4 +288,11 @@ def _find_uncertain(run: Run, again: Run, metric: Metric) -> tuple[dict[CheckKin
 def _entry(run: Run, spec: str) -> dict[str, Any]:
     """What `values.json` says of a metric, and of the table."""
     entry = next(dict(each) for each in run.values["metrics"] if each["spec"] == spec)
+    groups = {label: _uncorrected(each) for label, each in entry.get("groups", {}).items()}
+    entry = _uncorrected(entry) | ({"groups": groups} if groups else {})
     return {**entry, "rows": run.values["n"], "clusters": run.values.get("clusters")}
+
+
+def _uncorrected(entry: dict[str, Any]) -> dict[str, Any]:
+    """A value without the one that people would give."""
+    return {name: each for name, each in entry.items() if name != "corrected"}
