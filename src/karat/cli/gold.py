@@ -68,3 +68,6 @@ def gold(systems: tuple[str, ...], *, table: TableFiles, as_json: bool, **option
     screen.line(found.sentence)
     if found.consequence is not None:
         screen.line(found.consequence.sentence)
+    if (expected := found.expected).value is not None:
+        wrong = f"{expected.value:.1f} ({expected.low:.1f} to {expected.high:.1f})"
+        screen.line(f"of the {expected.n} rows with a doubt in this list, {wrong} are expected to have wrong gold")

@@ -11,10 +11,10 @@ from karat.core.errors import SpecError
 from karat.core.metric.metric import Metric
 from karat.core.metric.spec import match_spec, parse
 from karat.runs.columns.gold_patch import read_patch
-from karat.runs.gold.answers import Same, find_agreement
+from karat.runs.gold.answers import Same, find_agreement, share_near
 from karat.runs.gold.consequence import ReportedRows, find_consequence
 from karat.runs.gold.doubtful import DoubtfulGold, DoubtfulRow, GivenAnswer
-from karat.runs.gold.doubts import NO_LAW, doubt_rows, order_rows
+from karat.runs.gold.doubts import NO_LAW, add_judge, doubt_rows, order_rows
 from karat.runs.gold.reasons import find_reasons
 from karat.runs.gold.rows import read_rows
 from karat.runs.match.match import Matched, match
@@ -97,9 +97,10 @@ def check_matched(
     rows = read_rows(matched, by, judged)
     same = None if alike is None and not _is_formula(by.spec) else _means_same(alike or by.spec)
     agreements = [find_agreement(row, _find_normaliser(by.spec), same) for row in rows]
-    doubts = doubt_rows(agreements, confidence)
+    doubts = doubt_rows(agreements, share_near(rows, agreements), confidence)
+    values = doubts.doubts if judged is None else add_judge(doubts.doubts, rows, confidence)
     reasons = find_reasons(rows, agreements, doubts.ps)
-    order = order_rows(agreements, doubts, reasons)
+    order = [at for at in order_rows(agreements, values) if reasons[at]]
     reported = [at for at in order if doubts.is_reported(at, fdr)]
     several = len(matched.runs) > 1
     return DoubtfulGold(
@@ -108,16 +109,17 @@ def check_matched(
         by=matched.rows.key,
         n=len(rows),
         tested=sum(p is not None for p in doubts.ps),
+        share=doubts.share,
         fdr=fdr,
         confidence=confidence,
         reported=len(reported),
-        notes=(*matched.notes, *([NO_LAW] if several and not any(doubts.laws.values()) else ())),
+        notes=(*matched.notes, *([NO_LAW] if several and doubts.law is None else ())),
         rows=tuple(
             DoubtfulRow(
                 id=rows[at].id,
                 question=rows[at].question,
                 reference=rows[at].references,
-                doubt=None if (doubt := doubts.doubts[at]) is None else doubt.value,
+                doubt=None if (doubt := values[at]) is None else doubt.value,
                 low=None if doubt is None else doubt.low,
                 high=None if doubt is None else doubt.high,
                 p_adjusted=doubts.adjusted[at],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,10 @@ from karat.runs.gold.reasons import Reason
 from karat.runs.table.document import Document, make_frame, write_lines
 from karat.runs.table.notebook import show_tables
 from karat.runs.table.table import Column, Row, Table, spell_estimate, spell_p
+from karat.stats.value import Estimate
 
 _SHOWN = 80
+_MOST = 0.5  # false discoveries that anybody would accept
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,9 @@ class GivenAnswer(JsonObject):
 class DoubtfulRow(JsonObject):
     """A row whose gold is in doubt.
 
-    `doubt`: the probability that its gold is wrong, ambiguous or incomplete, with the ends of its interval; null where
-    the answers do not say. `p_adjusted`: the p of its agreement, corrected for all rows. `reported`: whether that is
-    at most the share of false discoveries that was asked for. `reference`: the gold answers. `contexts`: the passages,
-    where there are any.
+    `doubt`: the probability that its gold is wrong, with the ends of its interval; null where the answers do not say.
+    `p_adjusted`: the p of its agreement, corrected for all rows. `reported`: whether that is at most the share of false
+    discoveries that was asked for. `reference`: the gold answers. `contexts`: the passages, where there are any.
     """
 
     id: str
@@ -56,10 +58,11 @@ class DoubtfulRow(JsonObject):
 class DoubtfulGold(JsonObject):
     """Rows of systems whose gold is in doubt, those of the greatest doubt first.
 
-    Of `n` rows, `tested` have no answer that confirms their gold. `reported` counts the rows whose gold is probably
-    wrong: on average at most a share `fdr` of them is right. `rows` has these, and as many more as were asked for.
-    `consequence`: of two systems, what is shown of them without these rows, or however these are decided.
-    `by`: the column that matches the rows of the systems, or "order". `notes`: remarks for the reader.
+    Of `n` rows, `tested` have no answer that confirms their gold; `share` of these have wrong gold. `reported` counts
+    the rows whose gold is probably wrong: on average at most a share `fdr` of them is right. `rows` has these, and as
+    many more as were asked for; `expected` of them are wrong. `consequence`: of two systems, what is shown of them
+    without these rows, or however these are decided. `by`: the column that matches the rows of the systems, or "order".
+    `notes`: remarks for the reader.
     """
 
     systems: tuple[str, ...]
@@ -67,6 +70,7 @@ class DoubtfulGold(JsonObject):
     by: str
     n: int
     tested: int
+    share: Estimate | None
     fdr: float
     confidence: float
     reported: int
@@ -74,7 +78,7 @@ class DoubtfulGold(JsonObject):
     rows: tuple[DoubtfulRow, ...]
     consequence: Consequence | None = None
 
-    printed: ClassVar = Printed(sparse=("consequence",), names={"by": "aligned_by"})
+    printed: ClassVar = Printed(also=("expected",), sparse=("consequence",), names={"by": "aligned_by"})
 
     @property
     def doubts(self) -> Mapping[str, float | None]:
@@ -85,13 +89,17 @@ class DoubtfulGold(JsonObject):
     def table(self) -> Table:
         """A row for each doubtful one: its id, its doubt, its gold, and the reasons."""
         doubt = Column("doubt", f"{100 * self.confidence:g} % interval")
-        columns = (*(Column(name, name=True) for name in ("row", "reported", "gold", "reasons")), doubt, Column("p"))
+        columns = (
+            *(Column(name, name=True) for name in ("row", "reported", "gold", "reasons")),
+            doubt,
+            Column("p, corrected"),
+        )
         rows = []
         for each in self.rows:
             reasons = "; ".join(reason.says for reason in each.reasons)
             golds = _cut(" | ".join(each.reference))
-            numbers = spell_estimate(each.doubt, each.low, each.high), spell_p(each.p_adjusted)
-            cells = (_cut(each.id), "yes" if each.reported else "no", golds, reasons, *numbers)
+            shown = spell_estimate(each.doubt, each.low, each.high), spell_p(each.p_adjusted)
+            cells = (_cut(each.id), "yes" if each.reported else "no", golds, reasons, *shown)
             rows.append(Row(cells, value=each.doubt, low=each.low, high=each.high))
         return Table(columns, tuple(rows), self.sentence, self.notes)
 
@@ -100,9 +108,24 @@ class DoubtfulGold(JsonObject):
         """What was found, in a sentence."""
         level = f"{100 * self.fdr:g} %"
         if self.reported:
-            found = f"the gold of {self.reported} of {self.n} rows is probably wrong, ambiguous or incomplete"
-            return f"{found}: on average at most {level} of these are right"
-        return f"no row can be reported so that at most {level} of those reported are right"
+            found = f"the gold of {self.reported} of {self.n} rows is probably wrong"
+            return f"{found}: of such rows at most {level} are right, on average"
+        least = min((row.p_adjusted for row in self.rows if row.p_adjusted is not None), default=1.0)
+        problem = f"no row is reported, as more than {level} of such rows might be right"
+        if least >= _MOST:
+            return problem
+        enough = math.ceil(100 * least) / 100
+        count = sum(row.p_adjusted is not None and row.p_adjusted <= enough for row in self.rows)
+        return f"{problem}; --fdr {enough:g} reports {count}"
+
+    @property
+    def expected(self) -> Estimate:
+        """How many of the rows that are listed, and have a doubt, have wrong gold."""
+        known = [row for row in self.rows if row.doubt is not None]
+        if not known:
+            return Estimate.missing("no row has a doubt")
+        value, low, high = (sum(getattr(row, end) for row in known) for end in ("doubt", "low", "high"))
+        return Estimate(value, low, high, len(known))
 
     def to_frame(self) -> Any:
         """The rows as a pandas frame, with their reasons in words; `MissingExtra` without pandas."""

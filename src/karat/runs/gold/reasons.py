@@ -8,18 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
+import numpy as np
+
 from karat.data.json.objects import JsonObject, Printed
 from karat.runs.gold.answers import RowAnswers
 from karat.runs.gold.rows import GoldRow
 from karat.runs.judge.exam.answers.gold_types import find_dates, list_items
 from karat.runs.judge.exam.answers.guard import contains_words, words_of
+from karat.stats.ranking.rasch import find_misfit, fit_abilities
 
-ReasonName: TypeAlias = Literal["agreement", "judge", "spelling", "question", "contexts", "form"]
+ReasonName: TypeAlias = Literal["agreement", "judge", "strength", "spelling", "question", "contexts", "form"]
 _MARKUP = re.compile(
     r"<[a-zA-Z/][^<>]*>|&(?:[a-z]+|#\d+);|\[\[|\{\{|\*\*|\\(?:text|frac|boxed)|https?://|^\s*[-*#] ", re.MULTILINE
 )
 _LONG = 8  # words of a gold that is a sentence, where answers are shorter by half
 _SHOWN = 60
+_MISFIT = 2.5  # standard deviations
+_SYSTEMS = 64  # of more, the probability of each set is not computed
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Reason(JsonObject):
 
     - `agreement`: systems agree with one another, and not with the gold.
     - `judge`: a judge accepts answers that the metric does not.
+    - `strength`: weak systems have the gold, and strong ones miss it, more than chance explains.
     - `spelling`: answers mean the gold, by rules on names, numbers and dates, but not by the metric.
     - `question`: another row has the same question and other gold.
     - `contexts`: no passage of the row has the gold in it.
@@ -47,11 +53,12 @@ def find_reasons(
     ps: Sequence[float | None],
 ) -> list[tuple[Reason, ...]]:
     """The reasons of each row; `ps`: the p of its agreement."""
-    twice = _same_questions(rows)
+    twice, misfits = _same_questions(rows), _find_misfits(agreements)
     return [
         (
             *_agreement(agreement, p),
             *_judge(row),
+            *_strength(row, agreement, misfits[at]),
             *_spelling(row, agreement),
             *twice.get(at, ()),
             *_contexts(row, agreement),
@@ -66,6 +73,8 @@ def _agreement(agreement: RowAnswers, p: float | None) -> Iterator[Reason]:
         return
     answered = agreement.confirmed + agreement.others
     says = f"{agreement.size} of {answered} systems agree on {_quote(agreement.answer)}"
+    if agreement.relation == "near":
+        says += f", which resembles the gold ({agreement.reasons[agreement.members[0]] or 'in part'})"
     if agreement.confirmed:
         says += f", {agreement.confirmed} on the gold"
     numbers = {"systems": agreement.size, "of": answered, "gold": agreement.confirmed}
@@ -79,6 +88,27 @@ def _judge(row: GoldRow) -> Iterator[Reason]:
         yield Reason(
             "judge", f"the judge accepts {count} that the metric does not: {_quote(taken[0])}", {"answers": len(taken)}
         )
+
+
+def _find_misfits(agreements: Sequence[RowAnswers]) -> Sequence[float]:
+    """How far the systems that have the gold of each row are weaker than expected of so many, in deviations."""
+    if not 3 <= len(agreements[0].relations if agreements else ()) <= _SYSTEMS:
+        return [0.0] * len(agreements)
+    hits = np.array([[each in {"hit", "same"} for each in row.relations] for row in agreements])
+    abilities = fit_abilities(hits)
+    known = dict[bytes, float]()
+    for own in hits:
+        if (key := own.tobytes()) not in known:
+            known[key] = find_misfit(own, abilities)
+    return [known[own.tobytes()] for own in hits]
+
+
+def _strength(row: GoldRow, agreement: RowAnswers, misfit: float) -> Iterator[Reason]:
+    if misfit >= _MISFIT:
+        right = [each.system for each, relation in zip(row.answers, agreement.relations, strict=True)
+                 if relation in {"hit", "same"}]  # fmt: skip
+        says = f"weak systems have the gold ({', '.join(right[:3])}), and strong ones miss it"
+        yield Reason("strength", says, {"deviations": round(misfit, 3), "systems": len(right)})
 
 
 def _spelling(row: GoldRow, agreement: RowAnswers) -> Iterator[Reason]:
@@ -137,7 +167,7 @@ def _form(row: GoldRow, agreement: RowAnswers) -> Iterator[Reason]:
         yield Reason("form", says, {"words": shortest, "answers": usual})
     elif "same" in agreement.relations and (dated := [gold for gold in row.references if find_dates(gold)]):
         reasons = {why for why in agreement.reasons if why}
-        if reasons == {"it is the same date"}:
+        if reasons <= {"it is the same date", "it is the same text"}:
             yield Reason("form", f"all answers spell the date otherwise than the gold, {_quote(dated[0])}")
 
 

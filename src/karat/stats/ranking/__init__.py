@@ -2,5 +2,5 @@
 
 Pairs are tested in `karat.stats.paired`, or by their strengths, which `bradley_terry` estimates from verdicts on pairs;
 both give `PairTests`. `standing` corrects these for their number and finds the ranks that each system may have;
-`letters` names the groups that are not separated.
+`letters` names the groups that are not separated. `rasch` has the abilities of systems from who is right on which row.
 """
