@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -135,8 +136,8 @@ def seal_run(folder: Path, member: str, members: dict[str, bytes]) -> dict[str, 
     name = member.rpartition("/")[0] + "/manifest.json"
     (folder / "manifest.json").write_bytes(members[name])
     manifest = read_manifest(folder)
-    manifest.files[member.rpartition("/")[2]] = sum_bytes(members[member])
-    write_manifest(manifest, folder)
+    files = {**manifest.files, member.rpartition("/")[2]: sum_bytes(members[member])}
+    write_manifest(replace(manifest, files=files), folder)
     return {name: (folder / "manifest.json").read_bytes()}
 
 
