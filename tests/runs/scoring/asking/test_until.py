@@ -200,7 +200,7 @@ def test_the_run_keeps_what_the_result_says(tmp_path):
     run = karat.open_run("first")
     assert value_of(run, spec) == value
     assert run.stops == {spec: stop}
-    assert run.manifest.settings["until"] == {"width": 0.2, "cost": None, "decided": False}
+    assert run.manifest.settings["until"] == {"width": 0.2, "cost": None, "decided": False, "no_worse": False}
     groups = result.groups[spec]
     assert sum(each.n for each in groups.values()) == value.n
     assert sum(each.not_asked for each in groups.values()) == value.not_asked
