@@ -54,20 +54,20 @@ def gold(systems: tuple[str, ...], *, table: TableFiles, as_json: bool, **option
     from karat.runs.gold.check import gold as check_gold  # noqa: PLC0415
 
     table.check(*systems)
-    found = check_gold(*systems, **options)
-    table.write(found)
+    doubtful = check_gold(*systems, **options)
+    table.write(doubtful)
     if as_json:
-        click.echo(json.dumps(found.as_dict(), ensure_ascii=False))
+        click.echo(json.dumps(doubtful.as_dict(), ensure_ascii=False))
         return
     screen = open_screen()
-    screen.line(f"{found.n} rows, matched by {found.by}; {found.metric} says which answers are the gold", "dim")
-    for note in found.notes:
+    screen.line(f"{doubtful.n} rows, matched by {doubtful.by}; {doubtful.metric} says which answers are the gold", "dim")
+    for note in doubtful.notes:
         screen.line(note, "dim")
-    if found.rows:
-        screen.table(found.table)
-    screen.line(found.sentence)
-    if found.consequence is not None:
-        screen.line(found.consequence.sentence)
-    if (expected := found.expected).value is not None:
+    if doubtful.rows:
+        screen.table(doubtful.table)
+    screen.line(doubtful.sentence)
+    if doubtful.consequence is not None:
+        screen.line(doubtful.consequence.sentence)
+    if (expected := doubtful.expected).value is not None:
         wrong = f"{expected.value:.1f} ({expected.low:.1f} to {expected.high:.1f})"
         screen.line(f"of the {expected.n} rows with a doubt in this list, {wrong} are expected to have wrong gold")

@@ -36,7 +36,7 @@ def find_likelihoods(
     Raises `DataError` unless there is one for each prompt.
     """
     ask = next(filter(None, (getattr(serving, name, None) for name in _METHODS)), own)
-    found = None if ask is None else ask(prompts, continuations)
-    if found is not None and len(found) != len(prompts):
-        raise DataError(f"{len(prompts)} likelihoods are expected; the model returned {len(found)}")
-    return None if found is None else [float(each) for each in found]
+    likelihoods = None if ask is None else ask(prompts, continuations)
+    if likelihoods is not None and len(likelihoods) != len(prompts):
+        raise DataError(f"{len(prompts)} likelihoods are expected; the model returned {len(likelihoods)}")
+    return None if likelihoods is None else [float(each) for each in likelihoods]

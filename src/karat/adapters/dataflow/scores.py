@@ -29,8 +29,8 @@ def score_column(metric: Metric, prediction: Any, reference: Any) -> Any:
     rows = [row for row, gold in enumerate(golds) if gold and answers[row] is not None]
     scores = np.full(len(golds), np.nan)
     if rows:
-        found = metric([answers[row] for row in rows], [golds[row] for row in rows])
-        scores[rows] = [np.nan if score is None else score for score in found.to_pylist()]
+        scored = metric([answers[row] for row in rows], [golds[row] for row in rows])
+        scores[rows] = [np.nan if score is None else score for score in scored.to_pylist()]
     return scores
 
 

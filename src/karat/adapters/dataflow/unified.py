@@ -237,8 +237,8 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
 
     def _likeliest(self, question: str, context: str, choices: list[str]) -> int | None:
         prompt = build_prompt(question, context, choices)
-        found = self._likelihoods([prompt] * len(choices), [f" {choice}" for choice in choices])
-        return None if found is None else int(np.argmax(found))
+        likelihoods = self._likelihoods([prompt] * len(choices), [f" {choice}" for choice in choices])
+        return None if likelihoods is None else int(np.argmax(likelihoods))
 
     def _pairs(
         self, questions: Sequence[str], contexts: Sequence[str], better: list[list[str]], rejected: list[list[str]]
@@ -252,12 +252,12 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
                 scored.append(ScoredRow(error="empty_rejected" if good else "empty_better", gold=False))
                 continue
             prompt = build_prompt(question, context)
-            found = self._likelihoods([prompt] * 2, [f" {good[0]}", f" {bad[0]}"])
-            if found is None:
+            likelihoods = self._likelihoods([prompt] * 2, [f" {good[0]}", f" {bad[0]}"])
+            if likelihoods is None:
                 scored.append(ScoredRow(error="ll_unavailable"))
             else:
-                read = json.dumps({"ll_better": float(found[0]), "ll_rejected": float(found[1])})
-                scored.append(ScoredRow(float(found[0] > found[1]), read=read))
+                read = json.dumps({"ll_better": float(likelihoods[0]), "ll_rejected": float(likelihoods[1])})
+                scored.append(ScoredRow(float(likelihoods[0] > likelihoods[1]), read=read))
         return scored
 
     def _likelihoods(self, prompts: list[str], continuations: list[str]) -> list[float] | None:
@@ -265,9 +265,9 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
 
     def _perplexities(self, texts: list[str]) -> list[ScoredRow]:
         own = getattr(super(), "_ppl_batch", None)  # DataFlow's, with the model of llm_serving
-        found = own(texts) if own else None
+        values = own(texts) if own else None
         missing = ScoredRow(error="ppl_unavailable")
-        return [missing] * len(texts) if found is None else [ScoredRow(float(each)) for each in found]
+        return [missing] * len(texts) if values is None else [ScoredRow(float(each)) for each in values]
 
     def _write(self, scored: Sequence[ScoredRow], prefix: str) -> None:
         scores = [each.score for each in scored if each.score is not None]

@@ -192,8 +192,8 @@ def _read_change(row: str, cells: Mapping[str, Any], place: str) -> GoldChange:
         )
     if verdict == "also right" and not new:
         raise DataError(f"{place}: column 'new': expected what is right beside {cells['old']!r:.80}, found nothing")
-    said = {name: str(cells[name]) for name in ("who", "why", "when") if cells.get(name) is not None}
-    return GoldChange(row, old, verdict, new, **said)
+    remarks = {name: str(cells[name]) for name in ("who", "why", "when") if cells.get(name) is not None}
+    return GoldChange(row, old, verdict, new, **remarks)
 
 
 def _nearest(verdict: Any) -> str:

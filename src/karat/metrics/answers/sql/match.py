@@ -85,11 +85,11 @@ def sql_match(
     with Databases(QueryLimits(seconds, most_rows)) as databases:
         examination = _Examination(databases, ResultComparison(rows, columns, relative, absolute), order, rewriting)
         verdicts = dict(zip(distinct, map_ordered(examination.examine, distinct), strict=True))
-    found = [verdicts[each] for each in asked]
+    by_row = [verdicts[each] for each in asked]
     return Rows(
-        np.array([each.score for each in found])[:, None],
-        np.array([each.reason for each in found], dtype=object),
-        {"difference": pa.array([each.difference for each in found], pa.string())},
+        np.array([each.score for each in by_row])[:, None],
+        np.array([each.reason for each in by_row], dtype=object),
+        {"difference": pa.array([each.difference for each in by_row], pa.string())},
     )
 
 
