@@ -60,7 +60,8 @@ def gold(systems: tuple[str, ...], *, table: TableFiles, as_json: bool, **option
         click.echo(json.dumps(doubtful.as_dict(), ensure_ascii=False))
         return
     screen = open_screen()
-    screen.line(f"{doubtful.n} rows, matched by {doubtful.by}; {doubtful.metric} says which answers are the gold", "dim")
+    matched = f"{doubtful.n} rows, matched by {doubtful.by}"
+    screen.line(f"{matched}; {doubtful.metric} says which answers are the gold", "dim")
     for note in doubtful.notes:
         screen.line(note, "dim")
     if doubtful.rows:
