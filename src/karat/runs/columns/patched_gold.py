@@ -106,7 +106,7 @@ def patch_gold(source: Source, patch: GoldPatch, mapping: Mapping[str, str], joi
     """A patch for the gold of a table, after all of its rows were checked.
 
     `mapping` has the columns of roles, `joined` the id by which rows were joined with their gold, or are told apart, ID
-    or ID=OTHER; by default the column of ids is the one in which those of the patch are.
+    or ID=OTHER; by default it is the column of ids that holds the patch's.
 
     Raises `ColumnError` where no metric reads gold, or it is of a type that is not patched; `JoinError`, with the
     nearest id, for an id that no row has; `DataError` for a row whose gold is not what the patch says that it was.

@@ -56,7 +56,7 @@ class DoubtfulRow(JsonObject):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class DoubtfulGold(JsonObject):
-    """Rows of systems whose gold is in doubt, those of the greatest doubt first.
+    """Rows of systems whose gold is in doubt, the most doubtful first.
 
     Of `n` rows, `tested` have no answer that confirms their gold; `share` of these have wrong gold. `reported` counts
     the rows whose gold is probably wrong: on average at most a share `fdr` of them is right. `rows` has these, and as

@@ -127,7 +127,7 @@ def _posterior(right: Array, wrong: Array, share: float) -> Array:
 
 
 def order_rows(answers: Sequence[RowAnswers], doubts: Sequence[Estimate | None]) -> list[int]:
-    """The numbers of all rows, those of the greatest doubt first, then those that fewer answers confirm."""
+    """The numbers of all rows, the most doubtful first; of equal ones, those that fewer answers confirm."""
 
     def rank(row: int) -> tuple[float, ...]:
         doubt, own = doubts[row], answers[row]

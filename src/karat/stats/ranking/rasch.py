@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RIDGE = 0.01
-"""Abilities are shrunk towards 0 as by so much of a precision, so that those of a system that is never right exist."""
+"""The precision by which abilities are shrunk towards 0, so that a system that is never right has one too."""
 _STEPS = 100
 _CLOSE = 1e-9
 

@@ -31,7 +31,7 @@ const KEYS = {
 const main = document.getElementById("main");
 let shown = { key: null };
 let turn = 0;
-let own = false; // whether the rows to label are those of a file, of no run
+let own = false; // whether the rows to label come from a file, not from a run
 
 async function show() {
   const mine = ++turn;
