@@ -53,7 +53,7 @@ def runs(context: click.Context, as_json: bool) -> None:
 @cluster_option
 @correction_options
 @click.option("--on", type=COLUMN, help="The id that joins the rows with --human (LEFT=RIGHT if it differs).")
-def show(name: str, as_json: bool, on: str | None, people: LabelOptions, **asked: Any) -> None:
+def show(name: str, as_json: bool, on: str | None, people: LabelOptions, **options: Any) -> None:
     """Show the values of the run NAME and how they were computed.
 
     With --confidence, --seed or --cluster, the intervals are as if the run had been scored so. With --human, the
@@ -65,7 +65,7 @@ def show(name: str, as_json: bool, on: str | None, people: LabelOptions, **asked
     from karat.runs.store.run import open_run  # noqa: PLC0415
 
     run = open_run(name)
-    run = read_values(run, **asked, human=people.read(run.name), on=on)
+    run = read_values(run, **options, human=people.read(run.name), on=on)
     if as_json:
         from karat.cli.options.printed import ShownRun  # noqa: PLC0415  (heavy)
 

@@ -26,13 +26,13 @@ def threads() -> int:
     """
     if (limit := current_context().threads) is not None:
         return limit
-    given = os.environ.get("KARAT_THREADS", "")
+    setting = os.environ.get("KARAT_THREADS", "")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not given:
+    if not setting:
         return cores
-    if not given.isdecimal() or int(given) < 1:
-        raise SpecError(f"KARAT_THREADS={given!r}: a whole number from 1 is expected")
-    return min(int(given), _MOST * cores)
+    if not setting.isdecimal() or int(setting) < 1:
+        raise SpecError(f"KARAT_THREADS={setting!r}: a whole number from 1 is expected")
+    return min(int(setting), _MOST * cores)
 
 
 def even_part(rows: int, most: int) -> int:

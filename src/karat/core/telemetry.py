@@ -172,7 +172,7 @@ AnySpan = TypeVar("AnySpan", bound=Span)
 
 def evaluation(
     name: str,
-    given: Any,
+    inputs: Any,
     *,
     kind: str | None = "code",
     how: str = "evaluate",
@@ -188,19 +188,19 @@ def evaluation(
     if not on():
         return _OFF
     about = {"evaluator.kind": kind and kind.lower(), "evaluator.class": cls, **metadata}
-    return _evaluating(name, how, given, about, start)
+    return _evaluating(name, how, inputs, about, start)
 
 
 @contextmanager
 def _evaluating(
-    name: str, how: str, given: Any, about: dict[str, Any], start: int | None
+    name: str, how: str, inputs: Any, about: dict[str, Any], start: int | None
 ) -> Iterator[Evaluation | None]:
     tracer = _tracer() or sys.modules["opentelemetry.trace"].NoOpTracer()
     evaluation = partial(Evaluation, name=name)
     with _recorded(tracer, f"{name}.{how}", "EVALUATOR", evaluation, start=start) as recorded:
         if recorded is not None:
             recorded.metadata = {key: value for key, value in about.items() if value is not None}
-            recorded.put({"input.value": spell(given), "input.mime_type": JSON})
+            recorded.put({"input.value": spell(inputs), "input.mime_type": JSON})
         with change_context(evaluation=recorded):
             yield recorded
 

@@ -144,7 +144,7 @@ def names_in(where: str, statement: str = _CONDITION, columns: Collection[str] =
 def _check_quoted(where: str, name: str) -> None:
     """Raise `DataError` where a condition has a column's name without double quotes, with the right condition."""
     either = re.compile(rf"{_IN_QUOTES.pattern}|(?<!\w)(?P<bare>{re.escape(name)})(?!\w)", re.IGNORECASE)
-    written = either.sub(lambda found: quote(name) if found["bare"] else found[0], where)
+    written = either.sub(lambda match: quote(name) if match["bare"] else match[0], where)
     if written != where:
         problem = f"names the column {name!r}, which needs double quotes"
         raise DataError(f"the condition {where!r} {problem}: {where_option(written)}")
@@ -160,8 +160,8 @@ def _changing() -> frozenset[str]:
     """The functions of which no form is stable: functions of times with a zone are stable in a connection's zone."""
     changes = "bool_and(coalesce(stability, 'CONSISTENT') <> 'CONSISTENT')"
     query = f"SELECT function_name FROM duckdb_functions() GROUP BY function_name HAVING {changes}"  # noqa: S608
-    found = connect().execute(query)
-    return frozenset(name for (name,) in found.fetchall()) - {"error", "stats", "vector_type"}
+    rows = connect().execute(query)
+    return frozenset(name for (name,) in rows.fetchall()) - {"error", "stats", "vector_type"}
 
 
 def _refuse_changing(where: str, name: str) -> DataError:
@@ -249,8 +249,8 @@ def _count(name: str, nodes: list[Any]) -> tuple[int, str]:
 
 def _arguments(node: dict[str, Any]) -> list[Any]:
     """The arguments of a function, as the versions of DuckDB write them."""
-    given = node.get("arguments")
-    return [each["expression"] for each in given] if given is not None else node.get("children") or []
+    arguments = node.get("arguments")
+    return [each["expression"] for each in arguments] if arguments is not None else node.get("children") or []
 
 
 def _constant(node: dict[str, Any]) -> str | None:

@@ -250,12 +250,12 @@ def _count_rooms(ray: Any, gpus: float) -> int:
 
 def _collect(ray: Any, reference: Any, task: int) -> Done | Failed:
     try:
-        found: Done | Failed = ray.get(reference)
+        outcome: Done | Failed = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         return Failed(task, error.cause)
     except ray.exceptions.RayError as error:
         return Failed(task, DataError(f"its process died {1 + RETRIES} times: {type(error).__name__}: {error}"))
-    return found
+    return outcome
 
 
 @contextmanager

@@ -56,8 +56,10 @@ def to_materials(inputs: Mapping[str, str], columns: Sequence[pa.Array]) -> list
 def _messages(column: pa.Array) -> list[list[dict[str, Any]] | Unreadable]:
     """The messages of each row in one form, whichever tool wrote them."""
     return [
-        Unreadable(found) if isinstance(found, UnreadableConversation) else [message.as_json() for message in found]
-        for found in conversations(column)
+        Unreadable(conversation)
+        if isinstance(conversation, UnreadableConversation)
+        else [message.as_json() for message in conversation]
+        for conversation in conversations(column)
     ]
 
 

@@ -128,8 +128,8 @@ class JudgeFunction:
 
     def __call__(self, *columns: pa.Array, **settings: Any) -> Rows:
         panel = self.panel(settings)
-        asked = [(panel, material) for material in to_materials(self.rubric.inputs, columns)]
-        votes = self.judge_all(asked, current_context().agenda)
+        cases = [(panel, material) for material in to_materials(self.rubric.inputs, columns)]
+        votes = self.judge_all(cases, current_context().agenda)
         return to_rows(votes, self.details(settings), member_names(settings), self.rubric.form.using(settings))
 
     def panel(self, settings: Mapping[str, Any], repetition: int = 0) -> Panel:
@@ -139,12 +139,12 @@ class JudgeFunction:
         rubric = replace(self.rubric, form=self.rubric.form.using(settings))
         return Panel(rubric, self.prompt_prefix, members, self.governor or models.governor, settings["replies"])
 
-    def judge_all(self, asked: Sequence[tuple[Panel, Mapping[str, Any]]], agenda: Agenda | None = None) -> list[Vote]:
+    def judge_all(self, cases: Sequence[tuple[Panel, Mapping[str, Any]]], agenda: Agenda | None = None) -> list[Vote]:
         """The vote of each panel on the material beside it, many at a time; an agenda says in which order."""
-        votes: list[Vote | None] = [None] * len(asked)
+        votes: list[Vote | None] = [None] * len(cases)
 
         async def judge(number: int) -> None:
-            panel, material = asked[number]
+            panel, material = cases[number]
             if agenda is not None:
                 with TaskGroup.current().waiting():
                     await agenda.turn(number)
@@ -157,7 +157,7 @@ class JudgeFunction:
 
         reason = NotJudged()
         try:
-            (self.governor or current_models().governor).map(judge, range(len(asked)) if agenda is None else agenda)
+            (self.governor or current_models().governor).map(judge, range(len(cases)) if agenda is None else agenda)
         except ModelError as error:
             if (errors := current_context().model_errors) is None:
                 raise

@@ -38,9 +38,9 @@ def _homes(name: str) -> list[str]:
     """The modules that have the name, the fewest that are sure."""
     word = re.escape(name).encode()
     for pattern in (rb"^def %b\(" % word, rb"\baliases=\([^)]*[\"']%b[\"']" % word):
-        found = [module for module, source in _sources().items() if re.search(pattern, source, re.MULTILINE)]
-        if found:
-            return found
+        homes = [module for module, source in _sources().items() if re.search(pattern, source, re.MULTILINE)]
+        if homes:
+            return homes
     return []
 
 
@@ -48,8 +48,8 @@ def _homes(name: str) -> list[str]:
 def _sources() -> dict[str, bytes]:
     """The source text of each module that registers something, by its name; empty where only byte code is installed."""
     rooms = (room for room in iter_modules(metrics.__path__, f"{metrics.__name__}.") if room.ispkg)
-    found = dict(each for room in rooms if not room.name.endswith("._kernels") for each in _list_sources(room))
-    return {name: source for name, source in found.items() if not source or _REGISTERS.search(source)}
+    sources = dict(each for room in rooms if not room.name.endswith("._kernels") for each in _list_sources(room))
+    return {name: source for name, source in sources.items() if not source or _REGISTERS.search(source)}
 
 
 def _list_sources(room: ModuleInfo) -> Iterator[tuple[str, bytes]]:

@@ -124,8 +124,8 @@ def find_answer(text: str) -> str | None:
 
 def find_marked(text: str) -> str | None:
     """The last box, else the text after "the answer is" (``auto``, in references)."""
-    boxed = find_boxed(said := find_said(text))
-    return boxed if boxed is not None and boxed.strip() else find_stated(said)
+    boxed = find_boxed(answer := find_said(text))
+    return boxed if boxed is not None and boxed.strip() else find_stated(answer)
 
 
 def choose_stated(reply: str, answer: str | None, references: list[str]) -> str | None:

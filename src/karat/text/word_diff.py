@@ -119,11 +119,11 @@ def _match(a: Sequence[str], b: Sequence[str]) -> tuple[list[bool], list[bool]]:
     middle_a, middle_b = words_a[start : len(words_a) - end], words_b[start : len(words_b) - end]
     if len(middle_a) * len(middle_b) > LARGEST:
         common = Counter(middle_a) & Counter(middle_b)
-        found = _take(middle_a, common.copy()), _take(middle_b, common)
+        marked = _take(middle_a, common.copy()), _take(middle_b, common)
     else:
-        found = _subsequence(middle_a, middle_b)
+        marked = _subsequence(middle_a, middle_b)
     matched = [True] * len(a), [True] * len(b)
-    for marks, places, inner in zip(matched, (places_a, places_b), found, strict=True):
+    for marks, places, inner in zip(matched, (places_a, places_b), marked, strict=True):
         for at, is_found in zip(places[start:], inner, strict=False):
             marks[at] = is_found
     return matched

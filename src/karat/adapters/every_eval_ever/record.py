@@ -79,7 +79,7 @@ def _configuration(metric: ScoredMetric) -> dict[str, Any]:
     ends = {"min_score": metric.low, "max_score": metric.high}
     details |= {name: "unbounded" for name, end in ends.items() if end is None}
     bounds = {"min_score": -sys.float_info.max, "max_score": sys.float_info.max}
-    found: dict[str, Any] = {
+    configuration: dict[str, Any] = {
         "evaluation_description": parsed.definition.summary,
         "lower_is_better": metric.direction == "minimize",
         "score_type": "continuous",
@@ -88,22 +88,22 @@ def _configuration(metric: ScoredMetric) -> dict[str, Any]:
     judge = parsed.judge or parsed
     function, models = judge.definition.function, judge.settings.get("model")
     if isinstance(function, JudgeFunction) and models:
-        asked = models if isinstance(models, list | tuple) else [models]
-        judges = [{"model_info": {"name": each.rpartition("/")[2], "id": each}} for each in asked]
-        found["llm_scoring"] = {"judges": judges, "input_prompt": function.rubric.task}
-    return {**found, "additional_details": details}
+        model_names = models if isinstance(models, list | tuple) else [models]
+        judges = [{"model_info": {"name": each.rpartition("/")[2], "id": each}} for each in model_names]
+        configuration["llm_scoring"] = {"judges": judges, "input_prompt": function.rubric.task}
+    return {**configuration, "additional_details": details}
 
 
 def _score(run: Run, metric: ScoredMetric) -> dict[str, Any]:
     value = value_of(run, metric.spec)
     if value.value is None:
         raise DataError(f"{run.name}: {metric.spec} has no value, which the format wants")
-    found: dict[str, Any] = {"num_samples": value.scored}
+    uncertainty: dict[str, Any] = {"num_samples": value.scored}
     if value.low is not None and value.high is not None:
         level = run.manifest.settings.get("confidence", 0.95)
-        found["confidence_interval"] = {"lower": value.low, "upper": value.high, "confidence_level": level}
+        uncertainty["confidence_interval"] = {"lower": value.low, "upper": value.high, "confidence_level": level}
     return {
         "score": value.value,
         "details": {"rows": str(value.n), "unscored": str(value.unscored)},
-        "uncertainty": found,
+        "uncertainty": uncertainty,
     }

@@ -105,13 +105,13 @@ def _check_documents(lists: Lists, name: str) -> None:
                 raise RowError(f"{name}, question {question}: a Document is expected, found {document!r:.80}")
 
 
-def warn_of_missing_retrievals(retrieved: Lists, found: pa.Array, field: Field) -> None:
+def warn_of_missing_retrievals(retrieved: Lists, places: pa.Array, field: Field) -> None:
     """Log how many questions score 0 because none of their retrieved documents can be compared.
 
     `found` is the column of the retrieved documents: where one of them is relevant, the others are not read.
     """
     read = reader(field)
-    hits = _count(np.asarray(found.values), np.asarray(found.offsets))
+    hits = _count(np.asarray(places.values), np.asarray(places.offsets))
     unmatched = (retrieved[question] for question in np.flatnonzero(hits == 0).tolist())
     _warn(sum(all(read(each) is None for each in documents) for documents in unmatched), len(hits), "retrieved")
 

@@ -71,19 +71,19 @@ def _keys() -> str:
 def _scores(row: ScoredRow, trace: str, span: str | None, signatures: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     place = {"traceId": trace, **({"observationId": span} if span else {})}
     for spec, signature in signatures.items():
-        score, found = row.scores[spec], row.details.get(spec, {})
+        score, details = row.scores[spec], row.details.get(spec, {})
         if score is None:
             continue
-        comment = found.get("explanation", found.get("statements"))
+        comment = details.get("explanation", details.get("statements"))
         about = {**place, **({"comment": comment} if comment else {})}
         key = str(uuid5(NAMESPACE_URL, "\n".join([trace, span or "", signature])))
         yield {"id": key, "name": spec, "value": score, "dataType": "NUMERIC", **about}
-        if "label" in found:
+        if "label" in details:
             label = str(uuid5(NAMESPACE_URL, f"{key}\nlabel"))
             yield {
                 "id": label,
                 "name": f"{spec}.label",
-                "value": str(found["label"]),
+                "value": str(details["label"]),
                 "dataType": "CATEGORICAL",
                 **about,
             }

@@ -43,8 +43,8 @@ def log_run(system: System, *, experiment: str | None = None) -> str:
         mlflow.set_tags({name: each for name, each in tags.items() if each})
         for spec, name in names.items():
             value = value_of(run, spec)
-            found = {"": value.value, ".low": value.low, ".high": value.high, ".unscored": value.unscored}
-            mlflow.log_metrics({name + part: each for part, each in found.items() if each is not None})
+            figures = {"": value.value, ".low": value.low, ".high": value.high, ".unscored": value.unscored}
+            mlflow.log_metrics({name + part: each for part, each in figures.items() if each is not None})
         mlflow.log_dict(json.loads(json.dumps(asdict(manifest), default=str)), "karat/manifest.json")
         mlflow.log_dict(json.loads(json.dumps(dict(run.values), default=str)), "karat/values.json")
         mlflow.log_table(_table([*read_scored_rows(run)], run.specs), TABLE)

@@ -75,10 +75,12 @@ def _span(row: str, trace: str | None, span: str | None) -> Any:
 
 
 def _attributes(row: ScoredRow, spec: str) -> dict[str, Any]:
-    score, found = row.scores[spec], row.details.get(spec, {})
+    score, details = row.scores[spec], row.details.get(spec, {})
     if score is None:
         return show(result_attributes(spec, explanation=row.reason)) | {"error.type": "not_scored"}
-    return show(result_attributes(spec, score, found.get("label"), found.get("explanation", found.get("statements"))))
+    return show(
+        result_attributes(spec, score, details.get("label"), details.get("explanation", details.get("statements")))
+    )
 
 
 class _CountingExporter(LogRecordExporter):

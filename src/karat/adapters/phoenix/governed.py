@@ -32,12 +32,12 @@ def govern(evaluator: Evaluator) -> Evaluator | None:
     if not isinstance(llm, LLM) or any(getattr(type(llm), name) is not vars(LLM)[name] for name in _METHODS):
         return None
     governed: Any = copy(evaluator)
-    asked: Any = copy(llm)
-    asked.__class__, asked.governor = _governed(cast("Any", type(llm))), current_models().governor
-    asked._rate_limiters = []  # noqa: SLF001  (Phoenix's own limits: the governor has its own)
-    asked._async_adapter = copy(llm._async_adapter)  # noqa: SLF001
-    asked._async_adapter.client = direct(llm._async_client)  # noqa: SLF001
-    governed.llm = asked
+    model: Any = copy(llm)
+    model.__class__, model.governor = _governed(cast("Any", type(llm))), current_models().governor
+    model._rate_limiters = []  # noqa: SLF001  (Phoenix's own limits: the governor has its own)
+    model._async_adapter = copy(llm._async_adapter)  # noqa: SLF001
+    model._async_adapter.client = direct(llm._async_client)  # noqa: SLF001
+    governed.llm = model
     if not tracing.records_spans():  # Phoenix prepares a span for every call, also where none is recorded
         traced = inspect.unwrap(type(evaluator)._async_traced_evaluate)  # noqa: SLF001
         governed._async_traced_evaluate = MethodType(traced, governed)  # noqa: SLF001
@@ -72,12 +72,12 @@ class GovernedLLM(LLM):
         self, messages: Sequence[Mapping[str, Any]], schema: Schema | None, settings: Mapping[str, Any]
     ) -> Reply:
         """One request by Phoenix's own method; where spans are recorded, in Phoenix's span."""
-        asked: Any = super() if tracing.records_spans() else self._async_adapter
+        adapter: Any = super() if tracing.records_spans() else self._async_adapter
         prompt: Any = list(messages)
         if schema is None:
-            reply = Reply(await asked.async_generate_text(prompt, **settings))
+            reply = Reply(await adapter.async_generate_text(prompt, **settings))
         else:
-            reply = Reply.from_value(await asked.async_generate_object(prompt, dict(schema), **settings))
+            reply = Reply.from_value(await adapter.async_generate_object(prompt, dict(schema), **settings))
         client: Any = self._async_adapter.client
         if not isinstance(client, DirectClient):
             return reply

@@ -124,8 +124,8 @@ def _first_message(document: str) -> str:
 
 def _words(text: str) -> str:
     """The words of a text, each between spaces."""
-    found = _WORD.finditer(unicodedata.normalize("NFD", text))
-    return f" {' '.join(match.group().lower() for match in found)} "
+    matches = _WORD.finditer(unicodedata.normalize("NFD", text))
+    return f" {' '.join(match.group().lower() for match in matches)} "
 
 
 class RetrievalNDCGAny(_RetrievalMetric):

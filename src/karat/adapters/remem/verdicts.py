@@ -57,8 +57,8 @@ class _LLMJudge(BaseMetric):
             for answers in ([each] if self.together and each else [[answer] for answer in each])
         ]
         places = pa.array([row for row, _ in owners], pa.int64())
-        given = {"prediction": predicted, **{name: _column(columns, name, len(gold)) for name in self.extra}}
-        taken = {_INPUTS.get(name, name): column.take(places) for name, column in given.items()}
+        inputs = {"prediction": predicted, **{name: _column(columns, name, len(gold)) for name in self.extra}}
+        taken = {_INPUTS.get(name, name): column.take(places) for name, column in inputs.items()}
         reference = pa.array([answers for _, answers in owners], pa.list_(pa.string()))
         verdicts = self.judge(**taken, reference=reference).to_pylist() if owners else []
         scores: list[list[float]] = [[] for _ in range(len(gold))]

@@ -11,4 +11,4 @@ def show_controls(text: str) -> str:
     """
     from karat.text.hidden import HIDDEN  # noqa: PLC0415  (--help of all commands imports this file, and no room)
 
-    return HIDDEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\r\n", "\n").replace("\t", " "))
+    return HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text.replace("\r\n", "\n").replace("\t", " "))

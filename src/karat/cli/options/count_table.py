@@ -51,8 +51,8 @@ def print_counts(screen: Screen, counts: CountedRows) -> None:
 
     for at, name in enumerate(names):
         lists = [each for each in counts.items if each["system"] == at]
-        found = {each["detail"]: {item["value"]: item["kept"] for item in each["values"]} for each in lists}
-        print_items(screen, f"{lists[0]['metric']}, {name}" if lists else name, found)
+        numbers = {each["detail"]: {item["value"]: item["kept"] for item in each["values"]} for each in lists}
+        print_items(screen, f"{lists[0]['metric']}, {name}" if lists else name, numbers)
 
 
 def _list_labels(facet: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:

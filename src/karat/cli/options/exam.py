@@ -206,7 +206,7 @@ def _print_paper(paper: Paper) -> None:
     screen = open_screen()
     for line in _describe_paper(paper):
         screen.line(line, "dim")
-    rows = [[kind.group, name, str(asked), str(dropped)] for name, kind, asked, dropped in list_classes(paper)]
+    rows = [[kind.group, name, str(total), str(dropped)] for name, kind, total, dropped in list_classes(paper)]
     screen.table(Table.of_texts(["answers", "class", "asked", "dropped"], rows, names=2))
     screen.line("dropped: candidates that might have been right after all", "dim")
 

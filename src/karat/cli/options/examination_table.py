@@ -17,35 +17,35 @@ NOTHING = "no bias was found on these rows; the intervals say how large one may 
 _LONG = 200  # characters of a text that are shown
 
 
-def print_examination(found: Examination, system: str) -> None:
+def print_examination(examination: Examination, system: str) -> None:
     """Print what was found of each score in words, the coefficients of pairs and slices, further figures, and errors.
 
     `system` is what the user named, for the commands that get labels by people.
     """
     screen = open_screen()
-    screen.line(f"{found.n} rows, {100 * found.confidence:g} % intervals", "dim")
-    for note in found.notes:
+    screen.line(f"{examination.n} rows, {100 * examination.confidence:g} % intervals", "dim")
+    for note in examination.notes:
         screen.line(note, "dim")
-    for judge in found.judges:
+    for judge in examination.judges:
         verdicts = "" if judge.replies is None else f": {judge.replies.asked} verdicts on {judge.n} rows"
-        if len(found.judges) > 1 or verdicts:
+        if len(examination.judges) > 1 or verdicts:
             screen.line(f"{judge.score}{verdicts}")
         for sentence in dict.fromkeys(judge.sentences or [NOTHING] * (judge.replies is not None)):
             screen.line(sentence)
-    for sentence in () if found.panel is None else found.panel.sentences:
+    for sentence in () if examination.panel is None else examination.panel.sentences:
         screen.line(sentence)
-    _print_tables(screen, found)
-    for text in dict.fromkeys(chain.from_iterable(judge.missing.values() for judge in found.judges)):
+    _print_tables(screen, examination)
+    for text in dict.fromkeys(chain.from_iterable(judge.missing.values() for judge in examination.judges)):
         screen.line(f"not examined: {text}", "dim")
-    for error in found.errors:
-        for line in _describe_error(error, found.labels):
+    for error in examination.errors:
+        for line in _describe_error(error, examination.labels):
             screen.line(line)
-    if not found.annotators:
-        _print_next_step(screen, found.judges, system)
+    if not examination.annotators:
+        _print_next_step(screen, examination.judges, system)
 
 
-def _print_tables(screen: Screen, found: Examination) -> None:
-    for table in found.tables():
+def _print_tables(screen: Screen, examination: Examination) -> None:
+    for table in examination.tables():
         if table.caption:
             screen.line(table.caption, "dim")
         if table.rows:

@@ -80,9 +80,9 @@ def read_gate(text: str) -> Gate:
     """
     name, _, number = text.rpartition("=")
     with suppress(ValueError):
-        floor, found = float(number), _GATE.fullmatch(name)
-        if found is not None and math.isfinite(floor):
-            spec, column, label, end = found.group("spec", "column", "label", "end")
+        floor, match = float(number), _GATE.fullmatch(name)
+        if match is not None and math.isfinite(floor):
+            spec, column, label, end = match.group("spec", "column", "label", "end")
             return Gate(text, spec, column, label, end, floor)
     raise click.UsageError(f"--fail-under {text!r}: expected a number or SPEC=NUMBER; in full, {_FORM}")
 

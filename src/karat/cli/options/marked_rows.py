@@ -104,12 +104,12 @@ def _list_details(details: Mapping[str, Any], prefix: str) -> Iterator[MarkedTex
             yield _unmarked(f"{prefix}{name}", spell(value, ".4g") if isinstance(value, float) else value)
 
 
-def _describe_verdict(said: Mapping[str, Any]) -> str:
+def _describe_verdict(entry: Mapping[str, Any]) -> str:
     """The verdict on a statement or an answer, with the reason, or with the verdicts on its own statements."""
-    verdict, score = said.get("label", said.get("verdict")), said.get("score")
+    verdict, score = entry.get("label", entry.get("verdict")), entry.get("score")
     shown = " ".join([*([] if verdict is None else [verdict]), *([] if score is None else [spell(score, ".4g")])])
-    parts = [said.get("statement"), shown, said.get("explanation", said.get("reason"))]
-    inner = "; ".join(f"({_describe_verdict(each)})" for each in said.get("statements", ()))
+    parts = [entry.get("statement"), shown, entry.get("explanation", entry.get("reason"))]
+    inner = "; ".join(f"({_describe_verdict(each)})" for each in entry.get("statements", ()))
     return ": ".join(filter(None, [*parts, inner]))
 
 

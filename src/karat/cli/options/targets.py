@@ -19,18 +19,20 @@ TARGETS = {  # the function, and what its result is, {} being that
 }
 
 
-def publish_run(name: str, target: str, output: str | None, given: Iterable[str]) -> str:
+def publish_run(name: str, target: str, output: str | None, runs: Iterable[str]) -> str:
     """Publish a run, and say what was done. `given`: `KEY=VALUE`, for what the target's function takes by name."""
     from karat.core.errors import did_you_mean  # noqa: PLC0415  (heavy)
 
-    path, said = TARGETS[target]
+    path, message = TARGETS[target]
     module, _, function = path.rpartition(".")
     publish = getattr(import_module(module), function)
     known = {key: each for key, each in signature(publish).parameters.items() if _is_setting(each)}
-    if (said is None) != (output is not None):
-        raise click.UsageError(f"--to {target} {'writes a file: -o FILE names it' if said is None else 'takes no -o'}")
+    if (message is None) != (output is not None):
+        raise click.UsageError(
+            f"--to {target} {'writes a file: -o FILE names it' if message is None else 'takes no -o'}"
+        )
     settings: dict[str, Any] = {}
-    for text in given:
+    for text in runs:
         key, equals, value = text.partition("=")
         if key not in known or not equals:
             expected = ", ".join(f"{each}=…" for each in known)
@@ -40,7 +42,7 @@ def publish_run(name: str, target: str, output: str | None, given: Iterable[str]
     if needed:
         raise click.UsageError(f"--to {target} needs {' '.join(f'--set {key}=…' for key in needed)}")
     done = publish(name, *([] if output is None else [output]), **settings)
-    return f"written to {output}" if said is None else said.format(done)
+    return f"written to {output}" if message is None else message.format(done)
 
 
 def _is_setting(parameter: Parameter) -> bool:

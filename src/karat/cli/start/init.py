@@ -68,27 +68,27 @@ def init(folder: Path, *, overwrite: bool) -> None:
             click.echo(f"karat is not on your path: . {Path(sys.prefix, 'bin', 'activate')}", err=True)
 
 
-def _print(screen: Screen, folder: Path, found: Proposals) -> None:
+def _print(screen: Screen, folder: Path, proposals: Proposals) -> None:
     """What there is, what can be scored, and what could not be told."""
-    files, systems = found.found.files, [each for group in found.systems for each in group]
-    opened = f", of which the first {len(files)} were opened" * bool(found.found.further)
-    number = len(files) + found.found.further
+    files, systems = proposals.found.files, [each for group in proposals.systems for each in group]
+    opened = f", of which the first {len(files)} were opened" * bool(proposals.found.further)
+    number = len(files) + proposals.found.further
     screen.line(f"{number:,} data file{'s' * (number != 1)} in {folder}{opened}")
     _list(screen, [f"  {file.path}: {_describe(file)}" for file in files])
-    if runs := found.found.runs:
+    if runs := proposals.found.runs:
         screen.line(f"{len(runs)} run{'s' * (len(runs) != 1)} of karat")
     if systems:
         screen.line("can be scored, as the first 100 rows show:")
         _list(screen, list(map(_describe_scores, systems)))
-    for group in found.systems:
+    for group in proposals.systems:
         if len(group) > 1:
             screen.line(_one_line(f"can be compared: {', '.join(each.name for each in group)}"))
     _list(screen, [f"{each.name}: {each.note}" for each in systems if each.note])
     hint = "questions and gold, but no answers: karat experiment calls your system"
-    _list(screen, [f"{file.path}: {hint}" for file in found.questions])
-    if found.unclear:
+    _list(screen, [f"{file.path}: {hint}" for file in proposals.questions])
+    if proposals.unclear:
         screen.line("could not tell:")
-        _list(screen, [f"  {each}" for each in found.unclear])
+        _list(screen, [f"  {each}" for each in proposals.unclear])
 
 
 def _describe_scores(each: Scorable) -> str:

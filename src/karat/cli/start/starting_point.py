@@ -111,19 +111,19 @@ jobs:
 """
 
 
-def make_files(folder: Path, found: Proposals) -> tuple[dict[Path, str], list[DataFile]]:
+def make_files(folder: Path, proposals: Proposals) -> tuple[dict[Path, str], list[DataFile]]:
     """The text of each file to write, by its path, and the data files that are left out for their names.
 
     The workflow is in the repository that the folder is in, or else in the folder.
     """
-    left_out = [file for file in found.found.files if not _is_plain(str(file.path), *file.columns)]
+    left_out = [file for file in proposals.found.files if not _is_plain(str(file.path), *file.columns)]
     systems = [
         kept
-        for group in found.systems
+        for group in proposals.systems
         if (kept := [x for x in group if x.data not in left_out and x.gold not in left_out])
     ]
-    questions = [file for file in found.questions if file not in left_out][:1]
-    without = [(file, judges) for file, judges in found.without_gold if file not in left_out]
+    questions = [file for file in proposals.questions if file not in left_out][:1]
+    without = [(file, judges) for file, judges in proposals.without_gold if file not in left_out]
     files = dict[Path, str]()
     if systems or questions or without:
         files[folder / SCRIPT] = _write_script(systems, questions, without)

@@ -101,12 +101,12 @@ def read_conversation(text: str) -> list[Message]:
     value = parse_json(text)
     if isinstance(value, list | dict):
         return list(_messages(value))
-    said = value if isinstance(value, str) else text
-    if _CALL.fullmatch(said.strip()):
-        raise UnreadableConversation(f"found {said[:40]!r}, a call that is not JSON; {_EXPECTED}")
-    if "<tool_call>" not in said:
-        raise Prose(said)
-    return [_message("assistant", said)]
+    content = value if isinstance(value, str) else text
+    if _CALL.fullmatch(content.strip()):
+        raise UnreadableConversation(f"found {content[:40]!r}, a call that is not JSON; {_EXPECTED}")
+    if "<tool_call>" not in content:
+        raise Prose(content)
+    return [_message("assistant", content)]
 
 
 def parse_json(text: str) -> Any:
@@ -218,10 +218,10 @@ def _message(role: str, content: str, calls: Iterable[ToolCall] = (), call_id: s
 def _tagged(text: str) -> ToolCall:
     """The call between tags; one without a name, which equals no other, where the model wrote none that can be read."""
     try:
-        found = read_call(json.loads(text))
+        call = read_call(json.loads(text))
     except ValueError:
-        found = None
-    return found or ToolCall("", text.strip())
+        call = None
+    return call or ToolCall("", text.strip())
 
 
 def _call(value: Any, where: str) -> ToolCall:
@@ -263,17 +263,17 @@ _CALL_TYPES = ("tool_call", "tool_use", "function_call", "function")
 
 def _inner(value: dict[str, Any], key: str, kind: type) -> Any:
     """What is at a key, empty where nothing is; `UnreadableConversation` for a value of another type."""
-    if (found := value.get(key)) is None or found == "":
+    if (inner := value.get(key)) is None or inner == "":
         return kind()
-    if not isinstance(found, kind):
-        raise UnreadableConversation(f"found {_name_type(found)} as {key!r}; {_EXPECTED}")
-    return found
+    if not isinstance(inner, kind):
+        raise UnreadableConversation(f"found {_name_type(inner)} as {key!r}; {_EXPECTED}")
+    return inner
 
 
 def _id(value: dict[str, Any]) -> str | None:
     for key in _IDS:
-        if isinstance(found := value.get(key), str) and found:
-            return found
+        if isinstance(call_id := value.get(key), str) and call_id:
+            return call_id
     return None
 
 

@@ -57,10 +57,10 @@ def value_at(value: Any, path: str) -> Any:
     elif step["number"]:
         at = int(step["number"]) + (len(value) if step["number"].startswith("-") else 0)
         value = value[at : at + 1] if at >= 0 else []
-    found = [value_at(each, rest) if rest else each for each in value]
+    values = [value_at(each, rest) if rest else each for each in value]
     if not step["all"]:
-        return found[0] if found else None
-    return [item for each in found for item in each or ()] if ITEMS in rest else found
+        return values[0] if values else None
+    return [item for each in values for item in each or ()] if ITEMS in rest else values
 
 
 def cast_json(column: pa.Array) -> pa.Array | None:
@@ -145,8 +145,8 @@ def _spell(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     keys = ", ".join(map(repr, value)) if isinstance(value, dict) else ""
-    found = f"an object with the keys {keys:.80}" if keys else "an object" if value == {} else "a list of lists"
-    raise ValueError(f"expected text, a number, true, false, null or a list of these, found {found}")
+    described = f"an object with the keys {keys:.80}" if keys else "an object" if value == {} else "a list of lists"
+    raise ValueError(f"expected text, a number, true, false, null or a list of these, found {described}")
 
 
 def _without_null(texts: pa.Array) -> pa.Array:

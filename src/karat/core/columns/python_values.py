@@ -62,14 +62,14 @@ def read_rows(read: Callable[[Any], Any], rows: Iterable[Any], place: Callable[[
         ...
     karat.core.errors.RowError: row 2: invalid literal for int() with base 10: 'x'
     """
-    found = list[Any]()
+    values = list[Any]()
     try:
         for row in rows:
-            found.append(None if row is None or (isinstance(row, float) and isnan(row)) else read(row))
+            values.append(None if row is None or (isinstance(row, float) and isnan(row)) else read(row))
     except ValueError as error:
-        name = f"row {len(found) + 1}" if place is None else place(len(found))
+        name = f"row {len(values) + 1}" if place is None else place(len(values))
         raise RowError(f"{name}: {error}") from None
-    return found
+    return values
 
 
 def is_missing(value: Any) -> bool:

@@ -50,17 +50,17 @@ def read_subtopics(rows: Iterable[Any], place: Callable[[int], str] | None = Non
 
 def _judged(row: Any) -> dict[str, dict[str, float]]:
     """The grades of one row by document and subtopic, the largest where there are several."""
-    found: dict[str, dict[str, float]] = {}
+    judged: dict[str, dict[str, float]] = {}
     try:
         for document, subtopic, grade in _judgements(row):
             names = spell_id(document), spell_id(subtopic)
             number = float("nan") if grade is None else float(grade)
             if None not in names and not isnan(number):
-                grades = found.setdefault(str(names[0]), {})
+                grades = judged.setdefault(str(names[0]), {})
                 grades[str(names[1])] = max(number, grades.get(str(names[1]), number))
     except (TypeError, ValueError, KeyError):
         raise ValueError(f"{_EXPECTED}; found {row!r:.80}") from None
-    return found
+    return judged
 
 
 def _judgements(row: Any) -> Iterator[tuple[Any, Any, Any]]:

@@ -120,7 +120,7 @@ def metric(
         if columns.get("prediction") is TEXT:
             settings["extract"] = Setting("extract", "none", str, check_extract, of_core=True)
             settings["missing"] = Setting("missing", "unscored", MissingRows, of_core=True)
-        made = Metric(
+        new = Metric(
             Definition(
                 name=function.__name__,
                 function=function,
@@ -142,16 +142,16 @@ def metric(
                 lowered_by=lowered_by,
             )
         )
-        vars(function)["definition"] = made.definition
+        vars(function)["definition"] = new.definition
         function.__qualname__ += ".__wrapped__"  # where pickle finds it: its own name is the metric's
         for setting in settings.values():
-            setting.accept(setting.default, made.name)
-        made = made.using(metric=inner) if inner else made
-        if not made.definition.summary:
-            raise SpecError(f"{made.name} has no docstring: its first line is the metric's summary")
+            setting.accept(setting.default, new.name)
+        new = new.using(metric=inner) if inner else new
+        if not new.definition.summary:
+            raise SpecError(f"{new.name} has no docstring: its first line is the metric's summary")
         if register:
-            add_to_registry(made)
-        return made
+            add_to_registry(new)
+        return new
 
     return make
 

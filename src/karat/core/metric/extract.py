@@ -89,12 +89,12 @@ def extract_both(
     if extract is None or (is_list(kind) and is_list(kind.value_type)):
         return None
     texts = references.flatten() if is_list(references.type) else references
-    found = extract(texts, rest).cast(texts.type)
-    other = np.asarray(pc.not_equal(found, texts).fill_null(False))
+    extracted = extract(texts, rest).cast(texts.type)
+    other = np.asarray(pc.not_equal(extracted, texts).fill_null(False))
     if not other.any():
         return None
     answers = pc.coalesce(extract(replies, rest).cast(answers.type), answers)
-    replaced = pc.coalesce(found, texts)
+    replaced = pc.coalesce(extracted, texts)
     if not is_list(references.type):
         return answers, replaced, other
     offsets = np.asarray(whole_offsets(references))

@@ -56,7 +56,7 @@ def specialise_by_inner(
         if samples:
             role = find_samples(inner.definition)
             columns[role] = TEXTS if columns[role] is TEXT else NUMBERS
-        made = replace(
+        specialised = replace(
             definition,
             composite=Composite(inner, tuple(own), role),
             columns=MappingProxyType({**columns, **own}),
@@ -65,7 +65,7 @@ def specialise_by_inner(
             remote=remote and Remote(asks_model=lambda _: inner.asks_model, governor=inner.governor),
             details=details if samples or inner.judge is None else partial(_add_details, inner, details),
         )
-        return made if then is None else then(made, settings)
+        return specialised if then is None else then(specialised, settings)
 
     return specialise
 

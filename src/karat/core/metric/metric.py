@@ -59,15 +59,15 @@ class Metric(Configured):
     @property
     def signature(self) -> str:
         """Every setting, the metric's version and, for text, Unicode's: equal where scores are comparable."""
-        known, said = self.definition.settings, dict(self.settings)
+        known, settings = self.definition.settings, dict(self.settings)
         for name, value in self.settings.items():
             if value is None and known[name].optional:
-                del said[name]
+                del settings[name]
         reads_text = TEXT in self.definition.columns.values() and self.definition.remote is None
         unicode = f"|unicode={unicodedata.unidata_version}" if reads_text else ""
         marks = "".join(f"|{name}={value}" for name, value in self.definition.marks.items())
         extraction = sign_extract(self.settings.get("extract", "none"))
-        return f"{self._spell(said)}|version={self.definition.version}{extraction}{marks}{unicode}"
+        return f"{self._spell(settings)}|version={self.definition.version}{extraction}{marks}{unicode}"
 
     def _spell(self, settings: Mapping[str, Any]) -> str:
         k = settings.get("k")
@@ -99,19 +99,19 @@ class Metric(Configured):
 
     def __call__(self, *columns: Any, **named: Any) -> Any:
         wanted = self.definition.columns
-        given = dict(zip(wanted, columns, strict=False))
+        inputs = dict(zip(wanted, columns, strict=False))
         if len(columns) > len(wanted):
             raise TypeError(f"{self.name} takes {len(wanted)} columns ({', '.join(wanted)}), {len(columns)} were given")
         for role in wanted:
             for name in (role, role + "s"):
                 if name in named:
-                    if role in given:
+                    if role in inputs:
                         raise TypeError(f"{self.name}: column {role!r} was given twice")
-                    given[role] = named.pop(name)
-        if missing := [role for role in wanted if role not in given]:
+                    inputs[role] = named.pop(name)
+        if missing := [role for role in wanted if role not in inputs]:
             raise TypeError(f"{self.name} lacks the column {missing[0]!r}; it takes {', '.join(wanted)}")
         metric = self.using(**named) if named else self
-        (rows,) = score_columns([metric], {role: to_arrow(given[role], role, kind) for role, kind in wanted.items()})
+        (rows,) = score_columns([metric], {role: to_arrow(inputs[role], role, kind) for role, kind in wanted.items()})
         return rows.score_column(metric)
 
     def __repr__(self) -> str:
@@ -132,16 +132,16 @@ class Metric(Configured):
         """
         function, settings = self.definition.function, dict(self.settings)
         module = function.__module__
-        found = getattr(sys.modules.get(module), self.name, None)
-        named = module != "__main__" and isinstance(found, Metric) and found.definition.function is function
+        member = getattr(sys.modules.get(module), self.name, None)
+        named = module != "__main__" and isinstance(member, Metric) and member.definition.function is function
         if named or "definition" not in vars(function):  # a judge is made anew by its name
             return _find, (module, self.name, settings, self.short)
         return _define, (function, settings, self.short)
 
 
 def _find(module: str, name: str, settings: Mapping[str, Any], short: str) -> Metric:
-    found: Metric = getattr(__import__(module, fromlist=[name]), name)
-    return replace(found.using(**settings), short=short)
+    metric: Metric = getattr(__import__(module, fromlist=[name]), name)
+    return replace(metric.using(**settings), short=short)
 
 
 def _define(function: Callable[..., Any], settings: Mapping[str, Any], short: str) -> Metric:

@@ -91,12 +91,12 @@ def find(name: str) -> Metric:
         if prefix not in _makers:
             raise SpecError(f"there is no metric {name!r}{did_you_mean(prefix, [*_makers, 'preset'])}")
         return _makers[prefix](rest)
-    if (found := _look_up(name)) is None:
+    if (metric := _look_up(name)) is None:
         load_plugins()
-        found = _look_up(name)
-    if found is None:
+        metric = _look_up(name)
+    if metric is None:
         raise SpecError(f"there is no metric {name!r}{_nearest(name)}")
-    return found.named(name)
+    return metric.named(name)
 
 
 def _nearest(name: str) -> str:
@@ -125,13 +125,13 @@ def _sharing(words: list[str], names: list[str]) -> list[str]:
     What they share is at least half of the letters of the words.
     """
     wanted = {word for word in words if len(word) > 1} - _WEAK
-    found = []
+    sharing = []
     for name in names:
         own = {word for word in name_words(name) if len(word) > 1} - _WEAK
         letters = sum(map(len, own & wanted))
         if own and (own <= wanted or wanted <= own) and 2 * letters >= sum(map(len, wanted)) > 0:
-            found.append((-letters, len(name), name))
-    return [name for *_, name in sorted(found)]
+            sharing.append((-letters, len(name), name))
+    return [name for *_, name in sorted(sharing)]
 
 
 def known_names() -> list[str]:

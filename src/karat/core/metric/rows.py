@@ -71,9 +71,9 @@ def score_rest(reasons: Array, columns: Sequence[pa.Array], compute: Callable[..
     rows = returned if isinstance(returned, Rows) else Rows(np.asarray(returned, np.float64))
     if whole:
         return rows
-    found = rows.statistics.reshape(len(rows.statistics), -1)
-    statistics: Array = np.full((len(reasons), found.shape[1]), np.nan)
-    statistics[chosen] = found
+    flat = rows.statistics.reshape(len(rows.statistics), -1)
+    statistics: Array = np.full((len(reasons), flat.shape[1]), np.nan)
+    statistics[chosen] = flat
     if rows.reasons is not None:
         reasons[chosen] = rows.reasons
     return Rows(statistics, reasons)
@@ -94,8 +94,8 @@ class Rows:
     @property
     def scored(self) -> Array:
         """Which rows are scored: shape (n,), bool."""
-        found: Array = ~np.isnan(self.statistics[:, 0])
-        return found
+        has_score: Array = ~np.isnan(self.statistics[:, 0])
+        return has_score
 
     def scores(self, metric: Configured) -> Array:
         """The score of each row, shape (n,): the finish of the row's own statistics, NaN where it is unscored."""

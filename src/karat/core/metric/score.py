@@ -190,14 +190,14 @@ def _score_extracted(metric: Configured, columns: Mapping[str, pa.Array]) -> Row
     answers = final_answers(replies, references, how)
     metric = replace(metric, settings={**metric.settings, "extract": "none"})
     columns = {**columns, "prediction": answers.fill_null("") if wrong and worst is None else answers}
-    found = np.asarray(columns["prediction"].is_valid())
-    rows = _score_where(metric, columns, found, f"extract={how!r} finds no answer in prediction")
+    answered = np.asarray(columns["prediction"].is_valid())
+    rows = _score_where(metric, columns, answered, f"extract={how!r} finds no answer in prediction")
     both = (replies, answers, references)
     if references is not None and (tried := once(("both", how), both, lambda: extract_both(*both, how))) is not None:
         again = {**columns, "prediction": tried[0], "reference": tried[1]}
-        rows = _better(metric, rows, _score_where(metric, again, found & tried[2]))
+        rows = _better(metric, rows, _score_where(metric, again, answered & tried[2]))
     if wrong and rows.reasons is not None:
-        rows.statistics[~found], rows.reasons[~found] = worst, None
+        rows.statistics[~answered], rows.reasons[~answered] = worst, None
     return rows
 
 

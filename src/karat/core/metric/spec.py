@@ -41,9 +41,9 @@ class SpecText(str):
     metric: Metric | None
 
     def __new__(cls, spec: str, metric: Metric | None = None) -> Self:
-        made = super().__new__(cls, spec)
-        made.metric = metric
-        return made
+        text = super().__new__(cls, spec)
+        text.metric = metric
+        return text
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.metric)
@@ -71,13 +71,13 @@ def parse(text: str) -> Metric:
     try:
         return _parse(spec)
     except SpecError:
-        found = translations(text)
-        for specs in found:
+        readings = translations(text)
+        for specs in readings:
             with suppress(SpecError):
                 return _parse(*specs)
-        if not found:
+        if not readings:
             raise
-        return _parse(*found[0])
+        return _parse(*readings[0])
 
 
 def expand(text: str) -> tuple[str, ...]:
@@ -99,16 +99,16 @@ def load(text: str) -> Metric:
 
     Only for what a user types: `parse` reads specs of runs, too, which may be anybody's.
     """
-    found = _FILE.fullmatch(text.strip())
-    if found is None:
+    match = _FILE.fullmatch(text.strip())
+    if match is None:
         return parse(text)
-    values = vars(load_file(found["file"]))
-    if isinstance(metric := values.get(found["name"]), Metric):
-        return metric.using(**_split(found["spec"])[1])
+    values = vars(load_file(match["file"]))
+    if isinstance(metric := values.get(match["name"]), Metric):
+        return metric.using(**_split(match["spec"])[1])
     if callable(metric):
-        raise SpecError(f"{text}: {found['name']} is a function; @karat.metric before it makes it a metric")
+        raise SpecError(f"{text}: {match['name']} is a function; @karat.metric before it makes it a metric")
     metrics = [name for name, value in values.items() if isinstance(value, Metric)]
-    raise SpecError(f"{found['file']} has no metric {found['name']!r}{did_you_mean(found['name'], metrics)}")
+    raise SpecError(f"{match['file']} has no metric {match['name']!r}{did_you_mean(match['name'], metrics)}")
 
 
 def without_file(text: str) -> str:
@@ -117,8 +117,8 @@ def without_file(text: str) -> str:
     >>> without_file("mine.py:shout(times=3)"), without_file("token_f1")
     ('shout(times=3)', 'token_f1')
     """
-    found = _FILE.fullmatch(text.strip())
-    return text if found is None else found["spec"]
+    match = _FILE.fullmatch(text.strip())
+    return text if match is None else match["spec"]
 
 
 def match_spec(spec: str, known: Collection[str]) -> str:
@@ -180,7 +180,7 @@ def _split(text: str) -> tuple[str, dict[str, Any]]:
         text = f"judge:{text.strip()}"
     prefixed = _PREFIXED.fullmatch(text.strip())
     source = f"_{prefixed['rest']}" if prefixed else text.strip()
-    source = _INNER.sub(lambda found: found[0] if found[0][0] in "'\"" else repr(found[0]), source)
+    source = _INNER.sub(lambda match: match[0] if match[0][0] in "'\"" else repr(match[0]), source)
     try:
         name, settings = _read(ast.parse(source, mode="eval").body, source)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
@@ -190,15 +190,15 @@ def _split(text: str) -> tuple[str, dict[str, Any]]:
 
 def _parse(text: str) -> Metric:
     name, settings = _split(text)
-    found = find(name)
+    metric = find(name)
     if _FIRST in settings:
-        first = next((name for name, setting in found.definition.settings.items() if setting.first), None)
+        first = next((name for name, setting in metric.definition.settings.items() if setting.first), None)
         if first is None or first in settings:
             raise _no_spec(text)
         settings[first] = settings.pop(_FIRST)
-    if found.definition.inner is None and any(isinstance(value, SpecText) for value in settings.values()):
+    if metric.definition.inner is None and any(isinstance(value, SpecText) for value in settings.values()):
         raise _no_spec(text)
-    return found.using(**settings)
+    return metric.using(**settings)
 
 
 def _no_spec(text: str) -> SpecError:
@@ -216,7 +216,7 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     >>> parse_all(["preset:squad", "rouge_l", "token_f1"])
     [em, f1, rouge_l]
     """
-    found: dict[str, Metric] = {}
+    parsed: dict[str, Metric] = {}
     alone: set[str] = set()
     for each in [metrics] if isinstance(metrics, str | Metric) else metrics:
         specs = expand(each) if isinstance(each, str) else ()
@@ -228,12 +228,12 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
                 if metric.full_spec in alone:
                     raise SpecError(f"{metric} is given twice")
                 alone.add(metric.full_spec)
-            found.setdefault(metric.full_spec, replace(metric, recipe=preset.name) if preset else metric)
-    if not found:
+            parsed.setdefault(metric.full_spec, replace(metric, recipe=preset.name) if preset else metric)
+    if not parsed:
         raise SpecError("no metric is given")
-    if len(found) > _MOST:
-        raise SpecError(f"{len(found)} metrics are given; at most {_MOST} are scored at a time: use several calls")
-    return [*found.values()]
+    if len(parsed) > _MOST:
+        raise SpecError(f"{len(parsed)} metrics are given; at most {_MOST} are scored at a time: use several calls")
+    return [*parsed.values()]
 
 
 def _read(tree: ast.expr, source: str) -> tuple[str, dict[str, Any]]:

@@ -186,8 +186,8 @@ def _check_same(part: Part) -> str:
 
 def is_same(part: Part) -> bool:
     """Whether a part's file is the one that was opened, and has not changed since."""
-    found = identify(part.file)
-    return (found.size, found.tag) == (part.size, part.version)
+    identity = identify(part.file)
+    return (identity.size, identity.tag) == (part.size, part.version)
 
 
 def read_columns(source: Source, names: Collection[str], most: int | None = None) -> Iterator[pa.RecordBatch]:

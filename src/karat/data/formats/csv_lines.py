@@ -30,8 +30,8 @@ def read_cells(path: Path, name: str, delimiter: str, quotes: str, skip: int = 0
                 row = line_cells or [""] * (cells == 1)  # an empty line is an empty cell where there is one column
                 cells = cells or len(row)
                 if row and len(row) != cells:
-                    found = f"found {len(row)}: {_short(row)}"
-                    raise RowError(f"{name}, line {line}: expected {cells} cells as in the header, {found}")
+                    actual = f"found {len(row)}: {_short(row)}"
+                    raise RowError(f"{name}, line {line}: expected {cells} cells as in the header, {actual}")
                 if row:
                     yield row
                 line = reader.line_num + 1 + skip

@@ -100,11 +100,11 @@ def _places() -> dict[str, str]:
 
 def _rows_at(document: Any, path: str) -> list[dict[str, Any]]:
     """The rows at a path in a document: a list of objects, or the rows of all members (`*`); [] if there are none."""
-    found = value_at(document, path.removesuffix(".*"))
-    if path.endswith(".*") and isinstance(found, dict):
-        found = list(chain.from_iterable(each for each in found.values() if isinstance(each, list)))
-    is_rows = isinstance(found, list) and all(isinstance(row, dict) for row in found)
-    return found if is_rows else []
+    value = value_at(document, path.removesuffix(".*"))
+    if path.endswith(".*") and isinstance(value, dict):
+        value = list(chain.from_iterable(each for each in value.values() if isinstance(each, list)))
+    is_rows = isinstance(value, list) and all(isinstance(row, dict) for row in value)
+    return value if is_rows else []
 
 
 def _read_object(document: Any, name: str, role: str) -> Source:
@@ -127,7 +127,7 @@ def _read_object(document: Any, name: str, role: str) -> Source:
         return _by_id(document, pa.string(), role, name)
     if all(lists) and all(isinstance(item, str) for value in document.values() for item in value):
         return _by_id(document, pa.list_(pa.string()), "references", name)
-    tables = [found for key in document if (found := _rows_at(document, key))]
+    tables = [rows for key in document if (rows := _rows_at(document, key))]
     if len(tables) == 1:
         return _open_frame(name, tables[0])
     key, value = next((key, value) for key, value in document.items() if not isinstance(value, str))
@@ -145,8 +145,8 @@ def _read_log(document: dict[str, Any], name: str) -> Source | None:
     for tool, is_log, rows in logs:
         if is_log(document):
             return replace(_open_frame(name, list(check_rows(rows(document), name, tool))), tool=tool)
-    found = ((tool, _rows_at(document, path)) for path, tool in _places().items())
-    return next((replace(_open_frame(name, rows), tool=tool) for tool, rows in found if rows), None)
+    tables = ((tool, _rows_at(document, path)) for path, tool in _places().items())
+    return next((replace(_open_frame(name, rows), tool=tool) for tool, rows in tables if rows), None)
 
 
 def _open_frame(name: str, rows: Any) -> Source:

@@ -33,9 +33,9 @@ def show_formulas(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
     if not is_text(column.type):
         return column
     texts = column.cast(pa.large_string())
-    found = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _NUMBER))
+    formulas = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _NUMBER))
     mark, nothing = (pa.scalar(text, pa.large_string()) for text in ("'", ""))
-    return pc.if_else(found, pc.binary_join_element_wise(mark, texts, nothing), texts).cast(pa.string())
+    return pc.if_else(formulas, pc.binary_join_element_wise(mark, texts, nothing), texts).cast(pa.string())
 
 
 def show_formula_texts(names: Iterable[str]) -> list[str]:

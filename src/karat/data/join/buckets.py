@@ -114,8 +114,8 @@ def join_bucket(
     def read_numbered() -> Iterator[tuple[Array, pa.RecordBatch]]:
         for start in range(0, len(golden), BATCH_ROWS):
             rows = golden.slice(start, BATCH_ROWS)
-            found = others.take(partners.slice(start, BATCH_ROWS))
-            columns = [column.combine_chunks() for column in (*rows.columns[:-2], *found.columns)]
+            matched = others.take(partners.slice(start, BATCH_ROWS))
+            columns = [column.combine_chunks() for column in (*rows.columns[:-2], *matched.columns)]
             yield rows.column(-1).to_numpy(), pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def read() -> Iterator[pa.RecordBatch]:

@@ -111,8 +111,8 @@ def join_batches(gold: Half, predictions: Half, partners: Array) -> Iterator[pa.
         for start in range(0, batch.num_rows, table.batch_rows):
             part = batch.slice(start, table.batch_rows)
             numbers = partners[row : row + len(part)]
-            found = table.take(pa.array(numbers, mask=numbers < 0))
-            yield pa.RecordBatch.from_arrays([*part.columns, *found.columns], schema=schema)
+            matched = table.take(pa.array(numbers, mask=numbers < 0))
+            yield pa.RecordBatch.from_arrays([*part.columns, *matched.columns], schema=schema)
             row += len(part)
 
 

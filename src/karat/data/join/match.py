@@ -132,14 +132,14 @@ def _duplicates_or_nulls(connection: duckdb.DuckDBPyConnection, *halves: Half) -
             f"GROUP BY key HAVING count(*) > 1 ORDER BY min(row) LIMIT {EXAMPLES}"
         ).fetchall()
         if duplicates:
-            found = "; ".join(f"{key!r} in rows {', '.join(map(str, rows))}" for key, rows in duplicates)
-            return JoinError(f"{half}: expected every id once, found {found}")
+            listed = "; ".join(f"{key!r} in rows {', '.join(map(str, rows))}" for key, rows in duplicates)
+            return JoinError(f"{half}: expected every id once, found {listed}")
     raise AssertionError("ids are null or not unique, but none was found")
 
 
 def _name_rows(connection: duckdb.DuckDBPyConnection, rows: Array) -> tuple[tuple[int, str], ...]:
     """A few rows with their ids, by the numbers in the table."""
-    found = dict(
+    ids = dict(
         connection.execute("SELECT row, key FROM ids WHERE row IN (SELECT unnest(?))", [rows.tolist()]).fetchall()
     )
-    return tuple((row, found[row]) for row in rows.tolist())
+    return tuple((row, ids[row]) for row in rows.tolist())

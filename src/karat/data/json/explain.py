@@ -113,17 +113,17 @@ def _place(content: bytes, at: int | None) -> str:
 
 
 def _find_digits(content: bytes) -> int | None:
-    found = re.search(rb"[0-9]{4301,}", content)
-    return found.start() if found else None
+    digits = re.search(rb"[0-9]{4301,}", content)
+    return digits.start() if digits else None
 
 
 def _find_depth(content: bytes) -> int | None:
     """The byte at which values are nested too deeply."""
     depth = 0
-    for found in re.finditer(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', content):
-        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
+    for token in re.finditer(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', content):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(token[0], 0)
         if depth > _DEEPEST:
-            return found.start()
+            return token.start()
     return None
 
 

@@ -74,8 +74,8 @@ def infer_types(connection: duckdb.DuckDBPyConnection, file: JsonFile) -> tuple[
     elif rows == FIRST_ROWS:
         kinds, rows, size, longest, unexpected = _unite_shapes(connection, f"{shaped} LIMIT {_SAMPLE}", {})
     lines = (rows == _SAMPLE or log) and _is_flat(kinds) and file.layout == "newline_delimited"
-    if lines and (plain := scan_lines(Path(file.path), list(kinds))) and (found := plain.find_types()) is not None:
-        return found, plain.rows, plain.size, 0, plain
+    if lines and (plain := scan_lines(Path(file.path), list(kinds))) and (types := plain.find_types()) is not None:
+        return types, plain.rows, plain.size, 0, plain
     if rows == _SAMPLE or log:
         shaped = _shape_of_unexpected(file, kinds) if _is_flat(kinds) else shaped
         kinds, rows, size, longest, unexpected = _unite_shapes(connection, shaped, kinds)

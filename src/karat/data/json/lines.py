@@ -155,10 +155,10 @@ def _scan(path: Path, keys: Sequence[str]) -> Lines | None:
         return scan(block, spelled, seen, _NOWHERE, _NOWHERE, bool(keys)), seen, len(block)
 
     seen, rows, size = np.zeros((len(names), 2), np.int32), 0, 0
-    for count, found, length in map_ordered(look, _cut_chunks(path)):
+    for count, of_chunk, length in map_ordered(look, _cut_chunks(path)):
         if count < 0 or length > LONGEST_ROW:
             return None
-        seen, rows, size = seen | found, rows + count, size + length
+        seen, rows, size = seen | of_chunk, rows + count, size + length
     return Lines(path, tuple(names), spelled, bool(keys), seen, rows, size) if rows else None
 
 
@@ -209,9 +209,9 @@ def _cut_blocks(path: Path, rows: int) -> Iterator[Block]:
     for chunk in _cut_chunks(path):
         view, start = memoryview(chunk), 0
         while start < len(chunk):
-            stop, found = cut(chunk, start, rows - lines)
+            stop, count = cut(chunk, start, rows - lines)
             held.append(view[start:stop])
-            lines, size, start = lines + found, size + stop - start, stop
+            lines, size, start = lines + count, size + stop - start, stop
             if lines == rows or size >= BATCH_BYTES:
                 yield Block(b"".join(held), lines + 1)
                 held, lines, size = [], 0, 0

@@ -88,8 +88,8 @@ def _write_members(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _printed(kind: Any) -> Printed:
-    found: Printed = getattr(kind, "printed", JsonObject.printed)
-    return found
+    printed: Printed = getattr(kind, "printed", JsonObject.printed)
+    return printed
 
 
 @cache

@@ -44,9 +44,9 @@ class _Check:
         options = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
         fitting = next((each for each in options if self._is_one(value, each)), None)
         if fitting is None:
-            expected, found = " or ".join(map(_spell, options)), json.dumps(value)
-            found = found if len(found) <= _SHOWN else f"{found[:_SHOWN]}…"
-            raise DataError(f"{self.where}: {at or 'the file'}: expected {expected}, found {found}")
+            expected, shown = " or ".join(map(_spell, options)), json.dumps(value)
+            shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+            raise DataError(f"{self.where}: {at or 'the file'}: expected {expected}, found {shown}")
         inner = get_args(fitting)
         if isinstance(value, list):
             kinds = [inner[0] if inner else Any] * len(value) if fitting is Any or inner[-1] is ... else inner

@@ -62,11 +62,11 @@ def _first_with(rows: list[list[str] | None], key: str, value: str) -> list[list
 
 def _read_member(texts: pa.Array, keys: str, *, is_json: bool) -> pa.Array:
     """The JSON text of the values under keys, joined by dots, in objects that are JSON text."""
-    found = extract_paths(texts, [keys]) if is_json else None
-    if found is None:
+    members = extract_paths(texts, [keys]) if is_json else None
+    if members is None:
         cells = (None if text is None else _extract_text(text, keys) for text in texts.to_pylist())
         return pa.array(cells, pa.string())
-    values = found.get(keys, pa.nulls(len(texts), pa.string()))
+    values = members.get(keys, pa.nulls(len(texts), pa.string()))
     named = pc.fill_null(pc.match_substring(texts, keys.partition(".")[0]), False)
     missed = np.flatnonzero(pc.and_(pc.is_null(values), named))
     if not len(missed):

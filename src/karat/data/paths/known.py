@@ -39,14 +39,14 @@ def find_layout_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     >>> find_layout_paths(open_frame(rows), ["prediction", "reference"])
     {'prediction': 'response.body.choices[0].message.content'}
     """
-    found = dict[str, str]()
+    paths = dict[str, str]()
     for side, file, names in source.files:
-        of_side = [role for role in roles if role not in found and (side is None or is_side_of(role, side))]
+        of_side = [role for role in roles if role not in paths and (side is None or is_side_of(role, side))]
         for role, path in _find_paths(file, of_side).items():
             columns = [(max(filter(each.startswith, names), key=len, default=""), each) for each in path.split("|")]
             if all(column for column, _ in columns):
-                found[role] = "|".join(names[column] + each[len(column) :] for column, each in columns)
-    return found
+                paths[role] = "|".join(names[column] + each[len(column) :] for column, each in columns)
+    return paths
 
 
 def find_tools(source: Source) -> list[str]:
@@ -66,20 +66,20 @@ def _find_paths(source: Source, roles: Collection[str]) -> dict[str, str]:
     there = {*names, *find_nested(first, {path for paths in wanted.values() for path in paths})}
     if "prediction" in wanted and layout.likelihood:
         _refuse_likelihoods(first, layout)
-    found = {role: path for role, paths in wanted.items() if (path := next(filter(there.__contains__, paths), None))}
+    chosen = {role: path for role, paths in wanted.items() if (path := next(filter(there.__contains__, paths), None))}
     if len(paths := wanted.get("reference", ())) > 1 and (filling := find_filling(source, paths)):
         leading = {*names, *find_nested(source, filling)}  # `answers[*].text` leads nowhere in a list of texts
         if filling := [path for path in filling if path in leading]:
-            found["reference"] = "|".join(filling)
-    columns = {role: path.partition("[")[0].partition(".")[0] for role, path in found.items()}
+            chosen["reference"] = "|".join(filling)
+    columns = {role: path.partition("[")[0].partition(".")[0] for role, path in chosen.items()}
     if columns.get("reference") == columns.get("prediction"):  # the same cells: predictions, and gold in another file
-        found.pop("reference", None)
-    for role in wanted.keys() - found.keys():
+        chosen.pop("reference", None)
+    for role in wanted.keys() - chosen.keys():
         if path := _find_flat(first, role, wanted[role]):
-            found[role] = path
-    if layout.instead and any(_lacks(first, role) for role in {"prediction", "reference"} & {*roles} - found.keys()):
+            chosen[role] = path
+    if layout.instead and any(_lacks(first, role) for role in {"prediction", "reference"} & {*roles} - chosen.keys()):
         raise ColumnError(f"{source.name}: {layout.tool}: {layout.instead}")
-    return found
+    return chosen
 
 
 def _lacks(first: Source, role: str) -> bool:
@@ -130,7 +130,7 @@ def find_empty(source: Source, roles: Collection[str]) -> set[str]:
     >>> find_empty(frame, ["reference"])
     {'expectations'}
     """
-    found = set[str]()
+    empty_columns = set[str]()
     for _, file, names in source.files:
         own = {role: {singular(other) for other in roles if other != role} for role in roles}  # names of other roles
         fitting = [[n for n in names if matches_role(role, n) and singular(n) not in own[role]] for role in roles]
@@ -140,8 +140,8 @@ def find_empty(source: Source, roles: Collection[str]) -> set[str]:
                 break
         empty = {name for several in fitting if not empty.issuperset(several) for name in empty & {*several}}
         alone = {name for several in fitting if empty.issuperset(several) for name in several}  # a role's last column
-        found |= {names[name] for name in empty - alone}
-    return found
+        empty_columns |= {names[name] for name in empty - alone}
+    return empty_columns
 
 
 def _is_empty(column: pa.Array) -> bool:
@@ -173,7 +173,7 @@ def find_inside(source: Source, columns: Mapping[str, str], *, of_text: Collecti
     kinds = {name: source.schema.field(name).type for name in columns.values()}
     may_hold = {name for name, kind in kinds.items() if pa.types.is_nested(kind) or kind == RAW or name in of_text}
     opened = {name: (file, column) for _, file, names in source.files for column, name in names.items()}
-    found = dict[str, str]()
+    paths = dict[str, str]()
     for role, name in columns.items():
         if name in may_hold:
             file, column = opened.get(name, (source, name))  # the source itself has the columns from paths
@@ -182,8 +182,8 @@ def find_inside(source: Source, columns: Mapping[str, str], *, of_text: Collecti
             row = next((at for at, cell in enumerate(parsed, 1) if cell not in (None, "")), 1)
             path = _inside(name_row(source.name, row), role, name, cells)
             if path not in (name, f"{name}[*]"):  # lists of texts need no path, but in cells of text, see `find_listed`
-                found[role] = path
-    return found
+                paths[role] = path
+    return paths
 
 
 def _inside(where: str, role: str, path: str, values: list[Any], depth: int = 0) -> str:

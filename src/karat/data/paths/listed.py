@@ -45,14 +45,14 @@ def find_listed(source: Source, columns: Mapping[str, str]) -> dict[str, str]:
     {'reference': 'gold[*]'}
     """
     opened = {name: (file, column) for _, file, names in source.files for column, name in names.items()}
-    found = dict[str, str]()
+    paths = dict[str, str]()
     for role, name in columns.items():
         if not name.endswith(AS_TEXT) and is_text(source.schema.field(name).type):
             file, column = opened.get(name, (source, name))  # the source itself has the columns from paths
             texts = [text for text in to_python(file.first.column(column)) if text]
             if texts and all(_is_texts(_read(text)) for text in texts):
-                found[role] = f"{name}{ITEMS}"
-    return found
+                paths[role] = f"{name}{ITEMS}"
+    return paths
 
 
 def read_references(column: pa.Array, batch: pa.RecordBatch, name: str, label: str, numbers: Array) -> pa.Array:
@@ -86,11 +86,11 @@ def describe_lists(column: pa.Array, role: str, name: str, *, first: bool) -> st
     texts = column.slice(0, 100).drop_null().to_pylist() if first else []
     listed = bool(texts) and all(text.startswith("[") and text.endswith("]") for text in texts)
     like = (column[at].as_py() for at in _json_like(column)[:1000])
-    found = next((text for text in like if _is_json(text) or (role == "reference" and _is_list_of_texts(text))), "")
-    if not (listed or found):
+    example = next((text for text in like if _is_json(text) or (role == "reference" and _is_list_of_texts(text))), "")
+    if not (listed or example):
         return None
-    shown = f", such as {found.strip():.60}" if found else ""
-    if found and found.lstrip()[0] == "{":
+    shown = f", such as {example.strip():.60}" if example else ""
+    if example and example.lstrip()[0] == "{":
         problem, remedy = "objects", f"--map {role}={name}.KEY selects a part of an object"
     else:
         problem, remedy = "lists", _explain(name) if role == "reference" else "JSON Lines and Parquet hold lists"
@@ -120,9 +120,9 @@ def _find_contradiction(column: pa.Array, least: int) -> int | None:
     >>> _find_contradiction(pa.array(["Paris", "['Paris', 'Paname']"]), 1)
     1
     """
-    found = [at for at in _json_like(column) if _is_list_of_texts(column[at].as_py())]
-    texts = pc.sum(pc.greater(pc.binary_length(column), 0)).as_py() if found else 0
-    return found[0] if len(found) >= least and len(found) > _SELDOM * texts else None
+    places = [at for at in _json_like(column) if _is_list_of_texts(column[at].as_py())]
+    texts = pc.sum(pc.greater(pc.binary_length(column), 0)).as_py() if places else 0
+    return places[0] if len(places) >= least and len(places) > _SELDOM * texts else None
 
 
 def _add_single(lists: pa.Array, texts: pa.Array) -> tuple[pa.Array, int | None]:

@@ -56,11 +56,11 @@ def find_nested(source: Source, paths: Iterable[str]) -> dict[str, pa.Field]:
     return {path: field for path in paths if (field := _find_field(source, path)) is not None}
 
 
-def add_nested(source: Source, found: Mapping[str, pa.Field], *, keep_json: bool = True) -> Source:
+def add_nested(source: Source, nested: Mapping[str, pa.Field], *, keep_json: bool = True) -> Source:
     """The source with a further column for each of these paths, found by `find_nested`."""
-    if not found:
+    if not nested:
         return source
-    fields = [*found.values()] if keep_json else [_plain(field) for field in found.values()]
+    fields = [*nested.values()] if keep_json else [_plain(field) for field in nested.values()]
 
     def extend(batch: pa.RecordBatch) -> pa.RecordBatch:
         read_values_of = cache(partial(_read_column, batch, source.schema))
@@ -135,16 +135,16 @@ def _find_field(source: Source, path: str) -> pa.Field | None:
 
 def _has_values(batch: pa.RecordBatch, path: str) -> bool:
     """Whether JSON text has a value at a path in any row, or in any item that a list of the path has."""
-    found = _find_path(path, batch.schema.names, batch.column)
-    if found is None:
+    column = _find_path(path, batch.schema.names, batch.column)
+    if column is None:
         return False
-    if found.type == RAW and "[*]" in path and not path.endswith("[*]"):
-        nowhere = pc.match_substring_regex(found.storage, r"^\[(null(, null)*)?\]$")
+    if column.type == RAW and "[*]" in path and not path.endswith("[*]"):
+        nowhere = pc.match_substring_regex(column.storage, r"^\[(null(, null)*)?\]$")
         return bool(pc.any(pc.invert(nowhere)).as_py())
-    if is_list(found.type):
-        found = plain_lists(found).flatten()
-        return bool(found.null_count < len(found))
-    return bool(found.null_count < len(batch))
+    if is_list(column.type):
+        column = plain_lists(column).flatten()
+        return bool(column.null_count < len(column))
+    return bool(column.null_count < len(batch))
 
 
 def _find_path(path: str, names: Sequence[str], read: Callable[[str], pa.Array]) -> pa.Array | None:
@@ -196,7 +196,7 @@ def _descend(column: pa.Array, path: str) -> pa.Array | None:
     if pa.types.is_struct(column.type):
         fields = ((at, after_key(path, field.name)) for at, field in enumerate(column.type))
         inside = (_descend(pc.struct_field(column, [at]), rest) for at, rest in fields if rest is not None)
-        return next((found for found in inside if found is not None), None)
+        return next((inner for inner in inside if inner is not None), None)
     if is_list(column.type) and (step := STEP.match(path)):
         lists, below = plain_lists(column), path[step.end() :]
         bounds = np.asarray(whole_offsets(lists))
@@ -218,9 +218,9 @@ def _choose(lists: pa.Array, bounds: Array, step: re.Match[str]) -> Array | None
     keys = _descend(lists.values, step["key"])
     if keys is None or pa.types.is_nested(keys.type):
         return None
-    found = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(to_texts(keys), step["value"]), False)))
-    after = np.searchsorted(found, bounds[:-1])
-    return np.append(found, len(keys))[after]
+    matches = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(to_texts(keys), step["value"]), False)))
+    after = np.searchsorted(matches, bounds[:-1])
+    return np.append(matches, len(keys))[after]
 
 
 def _lists(bounds: Array, values: pa.Array, path: str) -> pa.Array:

@@ -56,8 +56,8 @@ def find_columns(source: Source, side: Side, query: str | None = None) -> Column
     if value := _find(schema, _VALUES[side]):
         return Columns(query, document, value, _find_subtopic(source) if side == "reference" else None)
     missing = "score (is it the gold?)" if side == "prediction" else f"such as {_VALUES[side][0]}"
-    found = f"one document per row (columns {query!r} and {document!r})"
-    raise ColumnError(f"{source.name} has {found}, but no column {missing}")
+    layout = f"one document per row (columns {query!r} and {document!r})"
+    raise ColumnError(f"{source.name} has {layout}, but no column {missing}")
 
 
 def read_long(source: Source, columns: Columns) -> Iterator[pa.RecordBatch]:

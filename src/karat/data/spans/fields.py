@@ -165,14 +165,14 @@ def _documents(tree: Tree, found_nothing: pa.Array) -> tuple[pa.Array, pa.Array,
     """
     texts, ids, scores = ([pa.nulls(tree.rows, FIELDS.field(at).type)] for at in (2, 3, 4))
     for path in names.DOCUMENTS:
-        for found in tree.items(path, (*names.DOCUMENT, *names.DOCUMENT_ID, *names.DOCUMENT_SCORE)):
-            texts.append(make_lists(found.tree.get(names.DOCUMENT), found.row, found.present))
-            ids.append(make_lists(found.tree.get(names.DOCUMENT_ID), found.row, found.present))
-            number = found.tree.select("TRY_CAST(cell AS DOUBLE)", found.tree.get(names.DOCUMENT_SCORE))
-            scores.append(make_lists(number, found.row, found.present))
+        for documents in tree.items(path, (*names.DOCUMENT, *names.DOCUMENT_ID, *names.DOCUMENT_SCORE)):
+            texts.append(make_lists(documents.tree.get(names.DOCUMENT), documents.row, documents.present))
+            ids.append(make_lists(documents.tree.get(names.DOCUMENT_ID), documents.row, documents.present))
+            number = documents.tree.select("TRY_CAST(cell AS DOUBLE)", documents.tree.get(names.DOCUMENT_SCORE))
+            scores.append(make_lists(number, documents.row, documents.present))
     for path in names.PASSAGES:
-        for found in tree.items(path, ()):
-            texts.append(make_lists(found.tree.get(("",)), found.row, found.present))
+        for documents in tree.items(path, ()):
+            texts.append(make_lists(documents.tree.get(("",)), documents.row, documents.present))
     lists = [pc.coalesce(*each) for each in (texts, ids, scores)]
     absent = pc.and_(pc.and_(lists[0].is_null(), lists[1].is_null()), found_nothing)
     text, identity, score = (pc.if_else(absent, pa.scalar([], each.type), each) for each in lists)

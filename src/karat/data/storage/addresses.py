@@ -59,8 +59,8 @@ def split_address(address: str) -> tuple[str, str]:
     >>> split_address("s3a://bucket/rows.parquet")
     ('s3', 'bucket/rows.parquet')
     """
-    found = _ADDRESS.match(address)
-    scheme, rest = found.groups() if found else ("", address)
+    match = _ADDRESS.match(address)
+    scheme, rest = match.groups() if match else ("", address)
     if _PASSWORD.search(address):
         problem = "an address must not hold a password; set the environment variables of the store"
         raise DataError(f"{hide_secrets(address)}: {problem}")

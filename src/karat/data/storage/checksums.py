@@ -47,30 +47,30 @@ def sum_bytes(content: Any) -> FileSum:
 
 def sum_file(path: str | Path) -> FileSum:
     """The checksum of a file at a path or an address."""
-    size = found = 0
+    size = checksum = 0
     with name_errors(hide_secrets(str(path))), open_file(path) as file:
         while len(piece := file.read_buffer(_PIECE)):
-            size, found = size + len(piece), crc32(piece, found)
-    return FileSum(size, f"{found:08x}")
+            size, checksum = size + len(piece), crc32(piece, checksum)
+    return FileSum(size, f"{checksum:08x}")
 
 
 def check_file(path: str | Path, expected: FileSum) -> None:
     """Raise `DataError` for a file that is not as it was written; a version of it is read once a process."""
-    if (found := _sum_version(identify(path))) != expected:
-        raise _damaged(path, expected, found)
+    if (actual := _sum_version(identify(path))) != expected:
+        raise _damaged(path, expected, actual)
 
 
 def read_checked(path: str | Path, expected: FileSum | None) -> bytes:
     """The content of a file; `DataError` where it is not as it was written. None: that is not known."""
     with name_errors(hide_secrets(str(path))):
         content = read_bytes(path)
-    if expected is not None and (found := sum_bytes(content)) != expected:
-        raise _damaged(path, expected, found)
+    if expected is not None and (actual := sum_bytes(content)) != expected:
+        raise _damaged(path, expected, actual)
     return content
 
 
-def _damaged(path: str | Path, expected: FileSum, found: FileSum) -> DataError:
-    return DataError(f"{hide_secrets(str(path))} is damaged: {expected} were written, found {found}; {_REMEDY}")
+def _damaged(path: str | Path, expected: FileSum, actual: FileSum) -> DataError:
+    return DataError(f"{hide_secrets(str(path))} is damaged: {expected} were written, found {actual}; {_REMEDY}")
 
 
 @lru_cache(maxsize=1 << 14)
@@ -97,8 +97,8 @@ def unseal(content: Any, path: str | Path) -> Any:
     if not isinstance(content, dict) or CHECKSUM not in content:
         return content
     left = {name: value for name, value in content.items() if name != CHECKSUM}
-    if (expected := content[CHECKSUM]) != (found := _sum_members(left)):
-        problem = f"is damaged or was changed: expected the checksum {expected!r:.40}, found {found}; {_REMEDY}"
+    if (expected := content[CHECKSUM]) != (actual := _sum_members(left)):
+        problem = f"is damaged or was changed: expected the checksum {expected!r:.40}, found {actual}; {_REMEDY}"
         raise DataError(f"{hide_secrets(str(path))} {problem}")
     return left
 

@@ -179,8 +179,8 @@ def is_keyword(name: str) -> bool:
 @cache
 def _keywords() -> frozenset[str]:
     """SQL's reserved words."""
-    found = connect().execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'")
-    return frozenset(name for (name,) in found.fetchall())
+    rows = connect().execute("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'")
+    return frozenset(name for (name,) in rows.fetchall())
 
 
 def structure(columns: dict[str, str]) -> str:

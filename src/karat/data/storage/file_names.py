@@ -88,18 +88,18 @@ def check_form(name: str, kind: str | None, head: bytes) -> None:
     Traceback (most recent call last):
     karat.core.errors.DataError: rows.csv is Parquet; give it a name that ends in .parquet
     """
-    found = sniff(head)
-    if kind == "inspect" or (found in _BINARY and kind in (None, found)):  # logs of Inspect are zip archives
+    form = sniff(head)
+    if kind == "inspect" or (form in _BINARY and kind in (None, form)):  # logs of Inspect are zip archives
         return
-    if found in _BINARY:
-        raise DataError(f"{name} is {_NAMES[found]}; give it a name that ends in .{found}")
+    if form in _BINARY:
+        raise DataError(f"{name} is {_NAMES[form]}; give it a name that ends in .{form}")
     for start, what in _FOREIGN.items():
         if re.match(start, head, re.DOTALL):
             raise DataError(f"{name} is {what}")
     if name.endswith(".ipynb"):
         raise DataError(f"{name} is a notebook; {_FORMS}")
-    if kind == "parquet" or (kind == "arrow" and found == "json"):
-        raise DataError(f"{name} is not {_NAMES[kind]}, but begins like {_NAMES[found]}; give it the ending of that")
+    if kind == "parquet" or (kind == "arrow" and form == "json"):
+        raise DataError(f"{name} is not {_NAMES[kind]}, but begins like {_NAMES[form]}; give it the ending of that")
 
 
 def sniff(head: bytes) -> str:

@@ -88,8 +88,8 @@ class HttpFile(io.RawIOBase):
 
     def _read_range(self, first: int, last: int) -> bytes:
         with _request(self._address, f"bytes={first}-{last}") as answer:
-            found = answer.headers.get("Content-Range")
-            if _tag(answer) != self._described.tag or found != f"bytes {first}-{last}/{self._size}":
+            content_range = answer.headers.get("Content-Range")
+            if _tag(answer) != self._described.tag or content_range != f"bytes {first}-{last}/{self._size}":
                 raise DataError(f"{hide_secrets(self._address)}: the file has changed while it was read")
             content: bytes = answer.read()
         _check_length(len(content), last - first + 1)
@@ -145,9 +145,9 @@ def _attempt(read: Callable[[], _T]) -> _T:
     raise AssertionError
 
 
-def _check_length(found: int, expected: int) -> None:
-    if found != expected:
-        raise OSError(f"the answer is truncated: {found} of {expected} bytes")
+def _check_length(length: int, expected: int) -> None:
+    if length != expected:
+        raise OSError(f"the answer is truncated: {length} of {expected} bytes")
 
 
 def _tag(answer: Any) -> str:

@@ -110,10 +110,10 @@ def _is_done(result: Future[Out]) -> bool:
 
 
 def _seconds() -> int:
-    given = os.environ.get("KARAT_WHERE_SECONDS", "") or str(SECONDS)
-    if not given.isdecimal() or not 1 <= int(given) <= 10**6:
-        raise SpecError(f"KARAT_WHERE_SECONDS={given!r}: a whole number from 1 to 1000000 is expected")
-    return int(given)
+    setting = os.environ.get("KARAT_WHERE_SECONDS", "") or str(SECONDS)
+    if not setting.isdecimal() or not 1 <= int(setting) <= 10**6:
+        raise SpecError(f"KARAT_WHERE_SECONDS={setting!r}: a whole number from 1 to 1000000 is expected")
+    return int(setting)
 
 
 def _memory() -> int:

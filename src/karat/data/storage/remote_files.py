@@ -80,8 +80,8 @@ def find_size(path: str | Path) -> int | None:
         return Path(path).stat().st_size if Path(path).is_file() else None
     store, inner = find_store(address)
     with store_errors(address):
-        found = store.get_file_info(inner)
-        return int(found.size) if found.is_file else None
+        info = store.get_file_info(inner)
+        return int(info.size) if info.is_file else None
 
 
 def exists(path: str | Path) -> bool:
@@ -106,8 +106,8 @@ def list_times(address: str) -> dict[str, float]:
 
     store, inner = find_store(address)
     with store_errors(address):
-        found = store.get_file_info(fs.FileSelector(inner, allow_not_found=True))
-    return {each.base_name: (each.mtime_ns or 0) / 1e9 for each in sorted(found, key=lambda each: each.base_name)}
+        files = store.get_file_info(fs.FileSelector(inner, allow_not_found=True))
+    return {each.base_name: (each.mtime_ns or 0) / 1e9 for each in sorted(files, key=lambda each: each.base_name)}
 
 
 def identify(path: str | Path) -> FileId:
@@ -185,10 +185,10 @@ def _list_addresses(address: str) -> list[str]:
     def below(folder: str, *, recursive: bool) -> list[str]:
         try:
             with store_errors(address):
-                found = store.get_file_info(fs.FileSelector(folder, recursive=recursive))
+                listed = store.get_file_info(fs.FileSelector(folder, recursive=recursive))
         except FileNotFoundError as error:
             raise DataError(f"{root}{folder.partition('/')[2]}: no such folder") from error
-        return sorted(root + file.path.partition("/")[2] for file in found if file.type == fs.FileType.File)
+        return sorted(root + file.path.partition("/")[2] for file in listed if file.type == fs.FileType.File)
 
     if address.endswith("/"):
         return _choose_files(address, below(inner.rstrip("/"), recursive=True))
@@ -196,8 +196,8 @@ def _list_addresses(address: str) -> list[str]:
         if store.get_file_info(inner).type == fs.FileType.File:  # a name with the characters of patterns
             return [address]
     folder = re.split(r"[*?[]", inner, maxsplit=1)[0].rpartition("/")[0]
-    found = below(folder, recursive="/" in inner[len(folder) + 1 :])
-    return [name for name in found if matches(name.split("/"), address.split("/"))]
+    listed = below(folder, recursive="/" in inner[len(folder) + 1 :])
+    return [name for name in listed if matches(name.split("/"), address.split("/"))]
 
 
 def _choose_files(folder: str, names: list[str]) -> list[str]:
@@ -230,8 +230,8 @@ def _explain_missing(address: str) -> str:
     near: dict[str, bool] = {}
     if folder:
         with suppress(FileNotFoundError), store_errors(address):
-            found = store.get_file_info(fs.FileSelector(folder))
-            near = {file.base_name: file.type == fs.FileType.Directory for file in found}
+            files = store.get_file_info(fs.FileSelector(folder))
+            near = {file.base_name: file.type == fs.FileType.Directory for file in files}
     if near.get(last):
         return f"{name} is a folder; to read all files in it, write {name}/"
     similar = nearest_name(last, near)

@@ -133,20 +133,20 @@ def azure_settings(account: str | None = None) -> dict[str, str] | None:
     def first(*names: str) -> str | None:
         return next((value for name in names if (value := os.environ.get(name) or named.get(name))), None)
 
-    found = {
+    settings = {
         "account_name": account or first("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME", "AccountName"),
         "account_key": first("AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY", "AccountKey"),
         "sas_token": first("AZURE_STORAGE_SAS_TOKEN", "SharedAccessSignature"),
     }
-    if found["account_key"]:
-        found["sas_token"] = None  # Arrow takes one of them
+    if settings["account_key"]:
+        settings["sas_token"] = None  # Arrow takes one of them
     if endpoint := first("BlobEndpoint"):  # an emulator
         for service in ("blob", "dfs"):
-            found |= {
+            settings |= {
                 f"{service}_storage_scheme": urlsplit(endpoint).scheme,
                 f"{service}_storage_authority": urlsplit(endpoint).netloc,
             }
-    return {name: value for name, value in found.items() if value} if found["account_name"] else None
+    return {name: value for name, value in settings.items() if value} if settings["account_name"] else None
 
 
 @lru_cache

@@ -46,12 +46,12 @@ def define(weights: Array, row_of: Array) -> None:
     rows, columns = weights.shape
     costs = (-weights).tolist()
     of_row, of_column = [0.0] * (rows + 1), [0.0] * (columns + 1)
-    found, before = [0] * (columns + 1), [0] * (columns + 1)  # numbered from 1; 0 is none
+    row_at, before = [0] * (columns + 1), [0] * (columns + 1)  # numbered from 1; 0 is none
     for first in range(1, rows + 1):
-        found[0], at = first, 0
+        row_at[0], at = first, 0
         least, seen = [inf] * (columns + 1), [False] * (columns + 1)
         while True:
-            seen[at], row, gap, following = True, found[at], inf, 0
+            seen[at], row, gap, following = True, row_at[at], inf, 0
             for column in range(1, columns + 1):
                 if not seen[column]:
                     cost = costs[row - 1][column - 1] - of_row[row] - of_column[column]
@@ -61,14 +61,14 @@ def define(weights: Array, row_of: Array) -> None:
                         gap, following = least[column], column
             for column in range(columns + 1):
                 if seen[column]:
-                    of_row[found[column]] += gap
+                    of_row[row_at[column]] += gap
                     of_column[column] -= gap
                 else:
                     least[column] -= gap
             at = following
-            if not found[at]:
+            if not row_at[at]:
                 break
         while at:
-            found[at] = found[before[at]]
+            row_at[at] = row_at[before[at]]
             at = before[at]
-    row_of[:] = np.array(found[1:]) - 1
+    row_of[:] = np.array(row_at[1:]) - 1

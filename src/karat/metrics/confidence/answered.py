@@ -170,10 +170,10 @@ def _declines(scored: Inner, abstain: list[str] | None, *, null: bool) -> Array:
     patterns = PHRASES if abstain is None else tuple(abstain)
     either = "|".join((*(f"(?:{each})" for each in patterns), ""))
     try:
-        found = pc.match_substring_regex(predictions, rf"(?is)^\s*(?:{either})[\s.!]*$")
+        declines = pc.match_substring_regex(predictions, rf"(?is)^\s*(?:{either})[\s.!]*$")
     except pa.ArrowInvalid as error:
         raise SpecError(f"answered: abstain={abstain!r} are not patterns: {error}") from None
-    return np.asarray(found.fill_null(null))
+    return np.asarray(declines.fill_null(null))
 
 
 def _is_one_of(verdicts: pa.Array, labels: list[str] | None) -> Array:
@@ -193,5 +193,5 @@ def _unanswerable(scored: Inner, n: int) -> Array:
     if not lists:
         return ~filled
     parents = np.asarray(pc.list_parent_indices(references))
-    found: Array = np.bincount(parents, filled, minlength=n) == 0
-    return found
+    unanswerable: Array = np.bincount(parents, filled, minlength=n) == 0
+    return unanswerable

@@ -135,18 +135,18 @@ def _term_of(totals: Array, *, term: str) -> Array:
     n = rows.sum(axis=-1)
     mean = score.sum(axis=-1) / n
     sure, right = divide(confidence, rows), divide(score, rows)
-    found: Array
+    values: Array
     if term == "uncertainty":
-        found = rest[..., 2] / n - mean**2
+        values = rest[..., 2] / n - mean**2
     elif term == "reliability":
-        found = (rows * (sure - right) ** 2).sum(axis=-1) / n
+        values = (rows * (sure - right) ** 2).sum(axis=-1) / n
     elif term == "resolution":
-        found = (rows * (right - mean[..., None]) ** 2).sum(axis=-1) / n
+        values = (rows * (right - mean[..., None]) ** 2).sum(axis=-1) / n
     else:
         squares = rest[..., 0] - (confidence * sure).sum(axis=-1)
         products = rest[..., 1] - (confidence * right).sum(axis=-1)
-        found = (squares - 2 * products) / n
-    return found
+        values = (squares - 2 * products) / n
+    return values
 
 
 def _choose_term(definition: Definition, settings: Mapping[str, Any]) -> Definition:

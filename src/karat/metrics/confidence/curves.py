@@ -143,8 +143,8 @@ def _from_above(each: Array) -> Array:
 def _at(confidences: Array, below: Array, places: Array) -> Array:
     """The confidences at places in the order of rows, from 0; shape (..., places)."""
     at = np.stack([(below <= places[..., each, None]).sum(axis=-1) for each in range(places.shape[-1])], axis=-1)
-    found: Array = confidences[np.minimum(at, len(confidences) - 1)]
-    return found
+    chosen: Array = confidences[np.minimum(at, len(confidences) - 1)]
+    return chosen
 
 
 def _harmonic(n: Array) -> Array:

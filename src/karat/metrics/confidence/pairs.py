@@ -50,16 +50,16 @@ class ConfidencePairs:
     def of(cls, scored: Inner, confidence: Number, scale: ConfidenceScale) -> ConfidencePairs:
         """The pairs of a slice; a row is unscored where its answer is, and for a number out of its range."""
         inner = scored.score()
-        score, given = inner.scores(scored.metric), confidence.to_numpy()
+        score, stated = inner.scores(scored.metric), confidence.to_numpy()
         read = {
-            "probability": lambda: given,
-            "percent": lambda: given / 100,
-            "log": lambda: np.exp(np.minimum(given, 1)),
+            "probability": lambda: stated,
+            "percent": lambda: stated / 100,
+            "log": lambda: np.exp(np.minimum(stated, 1)),
         }
         low, high = RANGES[scale]
-        found = cls(read[scale](), score, inner.reasons)
-        found = found.drop((given < low) | (given > high), f"confidence is not from {low:g} to {high:g}")
-        return found.drop((score < 0) | (score > 1), f"the score of {scored.metric.name} is not from 0 to 1")
+        pairs = cls(read[scale](), score, inner.reasons)
+        pairs = pairs.drop((stated < low) | (stated > high), f"confidence is not from {low:g} to {high:g}")
+        return pairs.drop((score < 0) | (score > 1), f"the score of {scored.metric.name} is not from 0 to 1")
 
     def binary(self, threshold: float | None) -> ConfidencePairs:
         """The pairs with scores of 0 and 1: without a threshold, rows with other scores have none."""

@@ -62,13 +62,13 @@ def translate(text: str) -> tuple[str, ...]:
 def all_names() -> list[Name]:
     """Every name of every tool, in the order of the table."""
     texts = {kind: _tools()[kind] for kind in ("note", "which", "same")}
-    found = []
+    entries = []
     for tool, keys in _tools().items():
         for key, names in keys.items() if tool not in (*texts, "ranked") else ():
             kind, colon, text = key.partition(":")
             kind, text = (kind, text) if colon else ("spec", key)
-            found += [Name(tool, name, kind, texts[kind][text] if kind in texts else text) for name in names]
-    return found
+            entries += [Name(tool, name, kind, texts[kind][text] if kind in texts else text) for name in names]
+    return entries
 
 
 @cache
@@ -85,16 +85,16 @@ def _find(name: str) -> tuple[str, ...]:
     """The specs of a name without settings; raises `SpecError` where there is something to say instead."""
     plain = _fold(name)
     own = {_fold(each): each for each in sorted(known_names(), reverse=True)}
-    if (found := _names().get(plain)) is None or plain in own:
+    if (entry := _names().get(plain)) is None or plain in own:
         return (own[plain],) if plain in own else ()
-    if found.kind == "note":
-        raise SpecError(f"{name} is not among karat's metrics: {found.text}")
-    if found.kind == "which":
-        raise SpecError(f"{name} may be {found.text}: say which")
-    if found.kind == "judge":
-        raise asks_a_model(name, found.text)
-    preset = find_preset(PRESET + found.text) if found.kind == "preset" else None
-    return preset.specs if preset else (found.text,)
+    if entry.kind == "note":
+        raise SpecError(f"{name} is not among karat's metrics: {entry.text}")
+    if entry.kind == "which":
+        raise SpecError(f"{name} may be {entry.text}: say which")
+    if entry.kind == "judge":
+        raise asks_a_model(name, entry.text)
+    preset = find_preset(PRESET + entry.text) if entry.kind == "preset" else None
+    return preset.specs if preset else (entry.text,)
 
 
 def _fold(name: str) -> str:

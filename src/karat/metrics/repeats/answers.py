@@ -63,10 +63,10 @@ class QuestionAnswers:
             even = isinstance(questions, slice)
             taken = self.scores.reshape(-1, n) if even else self.scores[starts[questions][:, None] + np.arange(n)]
             parts.append((questions, formula(taken)))
-        width = next((found.shape[1] for _, found in parts if found.ndim == 2), 1)
+        width = next((values.shape[1] for _, values in parts if values.ndim == 2), 1)
         statistics = np.full((len(self.sizes), width), np.nan)
-        for questions, found in parts:
-            statistics[questions] = found.reshape(-1, width)
+        for questions, values in parts:
+            statistics[questions] = values.reshape(-1, width)
         return self.explain(statistics, least)
 
     def look_up(self, counts: Array, table: Callable[[int], Array], least: int) -> Rows:
@@ -102,8 +102,8 @@ class QuestionAnswers:
         for row in np.flatnonzero(few & ~self.broken):
             needed = f"{least} scored answer{'s are' if least > 1 else ' is'} needed"
             why = f": {self.reasons[row]}" if self.reasons[row] else ""
-            found = f"{needed}, found {self.sizes[row]} of {self.given[row]}{why}"
-            reasons[row] = found if self.given[row] else f"{self.column} is an empty list"
+            problem = f"{needed}, found {self.sizes[row]} of {self.given[row]}{why}"
+            reasons[row] = problem if self.given[row] else f"{self.column} is an empty list"
         details = {"incomplete": from_numpy(self.sizes < self.given, ~few), **self.details}
         return Rows(statistics, reasons if few.any() else None, details)
 
@@ -135,28 +135,28 @@ def score_answers(samples: Inner, *, binary: bool = False, same: Groups | None =
     With `binary`, a score of a judge that is neither 0 nor 1, such as a tie of its models, is not a verdict.
     """
     metric = samples.metric
-    rows, given = _score(samples, same)
+    rows, counts = _score(samples, same)
     scores = rows.scores(metric)
-    reasons = np.full(len(given), None, dtype=object)
-    broken = np.zeros(len(given), dtype=bool)
+    reasons = np.full(len(counts), None, dtype=object)
+    broken = np.zeros(len(counts), dtype=bool)
     column = find_samples(metric.definition)
     if rows.reasons is None and metric.finish is None and metric.judge is None:
-        return QuestionAnswers(metric, column, scores, np.ones(len(scores), bool), given, given, reasons, broken)
+        return QuestionAnswers(metric, column, scores, np.ones(len(scores), bool), counts, counts, reasons, broken)
     scored = ~np.isnan(scores)
-    details = {} if metric.judge is None else join_verdicts(metric, rows, given)
+    details = {} if metric.judge is None else join_verdicts(metric, rows, counts)
     why = find_failures(rows, metric, binary=binary)
     failed = np.not_equal(why, NOTHING)
-    found = QuestionAnswers(metric, column, scores, scored, given, given, reasons, broken, details)
+    questions = QuestionAnswers(metric, column, scores, scored, counts, counts, reasons, broken, details)
     if scored.all() and not failed.any():
-        return found
-    parents = np.repeat(np.arange(len(given)), given)
+        return questions
+    parents = np.repeat(np.arange(len(counts)), counts)
     if rows.reasons is not None:
         known = np.not_equal(rows.reasons, NOTHING)
         reasons[parents[known][::-1]] = rows.reasons[known][::-1]  # the first one comes last, and stays
-    found.break_questions(why[failed], np.flatnonzero(failed))
+    questions.break_questions(why[failed], np.flatnonzero(failed))
     scored &= ~broken[parents]
-    sizes = np.bincount(parents[scored], minlength=len(given))
-    return replace(found, scores=scores[scored], scored=scored, sizes=sizes)
+    sizes = np.bincount(parents[scored], minlength=len(counts))
+    return replace(questions, scores=scores[scored], scored=scored, sizes=sizes)
 
 
 def _score(samples: Inner, same: Groups | None) -> tuple[Rows, Array]:
@@ -190,8 +190,8 @@ def find_failures(rows: Rows, metric: Configured, *, binary: bool) -> Array:
 def check_right(definition: Definition, settings: Mapping[str, Any]) -> Definition:
     """The same definition; `SpecError`, before it is asked, for a judge with scores between 0 and 1 and no `at`."""
     inner = definition.inner
-    asked = inner and inner.definition.remote
-    if settings["at"] is None and asked and asked.judge and not asked.binary:
+    remote = inner and inner.definition.remote
+    if settings["at"] is None and remote and remote.judge and not remote.binary:
         problem = f"{definition.name}: {inner} has scores that are neither right (1) nor wrong (0)"
         raise SpecError(f"{problem}: say from which score on an answer counts as right, such as at=0.5")
     return definition
@@ -209,5 +209,5 @@ def find_right(scores: Array, metric: Configured, at: float | None) -> Array:
             problem = f"{metric.name} gives a score of {other[0]:g}, which is neither right (1) nor wrong (0)"
             raise SpecError(f"{problem}: say from which score on an answer counts as right, such as at={other[0]:g}")
         at = 0.0 if low_is_better else 1.0
-    found: Array = scores <= at if low_is_better else scores >= at
-    return found
+    right: Array = scores <= at if low_is_better else scores >= at
+    return right

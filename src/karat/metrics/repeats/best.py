@@ -69,8 +69,8 @@ def _of(samples: Samples, k: int | None, *, best: bool) -> Rows:
         n = scores.shape[1]
         ordered = np.sort(scores, axis=1)
         # Not a product of matrices: BLAS would start threads of its own in each of karat's.
-        found: Array = np.einsum("ij,j->i", ordered[:, ::-1] if descending else ordered, chance_of_last(n, k or n))
-        return found
+        values: Array = np.einsum("ij,j->i", ordered[:, ::-1] if descending else ordered, chance_of_last(n, k or n))
+        return values
 
     return score_answers(samples).combine(formula, k or 1)
 

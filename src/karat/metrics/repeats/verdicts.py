@@ -68,13 +68,15 @@ def _split(items: pa.Array, offsets: Array, kind: pa.DataType) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=kind)
 
 
-def _list_verdicts(judged: Configured, answers: Rows, said: Mapping[str, pa.Array]) -> list[dict[str, Any]]:
+def _list_verdicts(judged: Configured, answers: Rows, details: Mapping[str, pa.Array]) -> list[dict[str, Any]]:
     """What the judge says of each answer; `said` has the columns of it that are shown."""
     scores, reasons = answers.scores(judged), answers.reason_column().to_pylist()
-    rows = zip(*(column.to_pylist() for column in said.values()), strict=True)
-    found = []
+    rows = zip(*(column.to_pylist() for column in details.values()), strict=True)
+    verdicts = []
     for score, reason, row in zip(scores.tolist(), reasons, rows, strict=True):
         verdict = {"reason": reason} if isnan(score) else {"score": score}
-        verdict |= {name: value for name, value in zip(said, row, strict=True) if value is not None}
-        found.append(verdict | ({"statements": json.loads(verdict["statements"])} if "statements" in verdict else {}))
-    return found
+        verdict |= {name: value for name, value in zip(details, row, strict=True) if value is not None}
+        verdicts.append(
+            verdict | ({"statements": json.loads(verdict["statements"])} if "statements" in verdict else {})
+        )
+    return verdicts

@@ -139,8 +139,8 @@ class _EqualAnswers:
             agree = self._agree(left, leader) if len(left) else np.zeros(0, bool)
             leaders[left[agree]] = leader[agree]
             left = left[~agree]
-        found: Array = same.numbers[leaders[same.rows]]
-        return found
+        groups: Array = same.numbers[leaders[same.rows]]
+        return groups
 
     def _agree(self, left: Array, right: Array) -> Array:
         """Which pairs of answers to a question the metric says are equal."""

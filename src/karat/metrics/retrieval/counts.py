@@ -90,8 +90,8 @@ def utility(
     [-1.0]
     """
     aligned = align(retrieved, relevant)
-    found, seen, known = _found(aligned, k, rel, inf), _retrieved(aligned, k), _relevant(aligned, rel)
-    return np.stack([found, seen - found, known - found, documents + found - seen - known], axis=1) @ weights
+    hits, seen, known = _found(aligned, k, rel, inf), _retrieved(aligned, k), _relevant(aligned, rel)
+    return np.stack([hits, seen - hits, known - hits, documents + hits - seen - known], axis=1) @ weights
 
 
 def _retrieved(aligned: Aligned, k: int | None) -> Array:

@@ -35,16 +35,16 @@ def read_baseline(rescale: float | str | None, layers: int | None, part: str) ->
         raise SpecError(f"token_similarity: rescale={rescale!r} needs layers=N, the line of the file that is meant")
     try:
         header, *lines = csv.reader(read_small(Path(rescale).expanduser()).decode().splitlines())
-        found = {int(layer): [float(each) for each in parts] for layer, *parts in lines}
+        baselines = {int(layer): [float(each) for each in parts] for layer, *parts in lines}
     except (OSError, ValueError) as error:
         raise SpecError(f"token_similarity: {rescale} is not a file of baselines: {error}") from None
-    if header != HEADER or any(len(parts) != len(PARTS) for parts in found.values()):
+    if header != HEADER or any(len(parts) != len(PARTS) for parts in baselines.values()):
         raise SpecError(f"token_similarity: {rescale} must begin with {','.join(HEADER)}, found {','.join(header)}")
-    if layers not in found:
+    if layers not in baselines:
         raise SpecError(
-            f"token_similarity: {rescale} has no line for layer {layers}, only for {', '.join(map(str, found))}"
+            f"token_similarity: {rescale} has no line for layer {layers}, only for {', '.join(map(str, baselines))}"
         )
-    baseline = found[layers][PARTS.index(part)]
+    baseline = baselines[layers][PARTS.index(part)]
     check_baseline(baseline)
     return baseline
 

@@ -54,8 +54,8 @@ def score_answers(
     if any(cut):
         window = f"the model reads at most {entailment.max_length} tokens of a sentence and a passage"
         warnings.warn(f"sentences are cut: {window}", stacklevel=2)
-    scores, *found = zip(*verdicts, strict=True)
-    columns = zip(details.items(), (*found, cut), strict=True)
+    scores, *cells = zip(*verdicts, strict=True)
+    columns = zip(details.items(), (*cells, cut), strict=True)
     return Rows(
         np.array(scores)[:, None],
         np.array(reasons, dtype=object),

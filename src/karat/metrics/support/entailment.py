@@ -101,16 +101,16 @@ def cut_windows(text: str, ends: Sequence[int], stops: Iterable[int], room: int)
 def find_label(labels: Sequence[str], label: EntailmentLabel, model: str) -> int:
     """The place of the output that says that a passage supports a sentence. Raises `SpecError` if that is not clear."""
     if label is None:
-        found = [place for place, name in enumerate(labels) if len(labels) == 1 or name.lower() in SUPPORT]
+        places = [place for place, name in enumerate(labels) if len(labels) == 1 or name.lower() in SUPPORT]
     else:
-        found = [place for place, name in enumerate(labels) if label == place or str(label).lower() == name.lower()]
-    if len(found) != 1:
+        places = [place for place, name in enumerate(labels) if label == place or str(label).lower() == name.lower()]
+    if len(places) != 1:
         names = ", ".join(f"{place}: {name!r}" for place, name in enumerate(labels))
         raise SpecError(
             f"which output of {model} says that a passage supports a sentence? They are {names}; "
             f"label= takes a name or a number{'' if label is None else f', and label={label!r} is none of them'}"
         )
-    return found[0]
+    return places[0]
 
 
 def to_probabilities(logits: Array, place: int) -> Array:

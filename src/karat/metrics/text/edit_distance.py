@@ -32,14 +32,14 @@ def edits(a: pa.Array, b: pa.Array, *, words: bool = False) -> tuple[TokenCounts
     >>> edits(pa.array(["a b c"]), pa.array(["a c"]), words=True)
     (array([1]), array([3]), array([2]))
     """
-    found, in_a, in_b = np.empty((3, len(a)), np.int64)
+    distances, in_a, in_b = np.empty((3, len(a)), np.int64)
     if COMPILED:
-        kernel.levenshtein(*parts(a), *parts(b), words, found, in_a, in_b)
+        kernel.levenshtein(*parts(a), *parts(b), words, distances, in_a, in_b)
     else:
         for row, pair in enumerate(texts_of(a, b)):
             x, y = ([*filter(None, text.split(" "))] if words else text for text in pair)
-            found[row], in_a[row], in_b[row] = count_edits(x, y), len(x), len(y)
-    return found, in_a, in_b
+            distances[row], in_a[row], in_b[row] = count_edits(x, y), len(x), len(y)
+    return distances, in_a, in_b
 
 
 def compare_spelling(a: pa.Array, b: pa.Array) -> Similarities:
@@ -67,9 +67,9 @@ def shifted_edits(a: pa.Array, b: pa.Array) -> Similarities:
         from sacrebleu.metrics.lib_ter import translation_edit_rate  # noqa: PLC0415  (an extra)
 
         return np.array([translation_edit_rate(x.split(), y.split())[0] for x, y in texts_of(a, b)], float)
-    found, steps = np.empty((2, len(a)), np.int64)
-    kernel.ter(*parts(a), *parts(b), found, steps)
-    return np.where(found < 0, np.nan, found)
+    distances, steps = np.empty((2, len(a)), np.int64)
+    kernel.ter(*parts(a), *parts(b), distances, steps)
+    return np.where(distances < 0, np.nan, distances)
 
 
 def count_words(texts: pa.Array) -> TokenCounts:

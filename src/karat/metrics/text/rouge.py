@@ -171,8 +171,8 @@ def _too_long(a: pa.Array, b: pa.Array) -> Array:
 def _sum_by_row(counts: Array, lists: pa.Array) -> Array:
     ends = np.concatenate([[0], np.cumsum(counts)])
     bounds = _bounds(lists)
-    found: Array = ends[bounds[1:]] - ends[bounds[:-1]]
-    return found
+    sums: Array = ends[bounds[1:]] - ends[bounds[:-1]]
+    return sums
 
 
 def _too_long_of_several(prediction: pa.Array, reference: pa.Array, tokenize: str) -> Array:

@@ -67,8 +67,8 @@ def stem_word(word: str) -> str:
     if word.endswith("y") and len(word) > 2 and _shape(word[:-1]).endswith("c"):
         word = f"{word[:-1]}i"
     word = _replace(_shorten(word), _SHORT)
-    if (found := _LAST.search(word)) and _measure(word[: found.start()]) > 1:
-        word = word[: found.start()]
+    if (match := _LAST.search(word)) and _measure(word[: match.start()]) > 1:
+        word = word[: match.start()]
     if word.endswith("e") and (_measure(word[:-1]) > 1 or (_measure(word[:-1]) == 1 and not _is_short(word[:-1]))):
         word = word[:-1]
     return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word

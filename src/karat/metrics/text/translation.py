@@ -103,11 +103,11 @@ def ter(
     predicted, expected = (map_by_definition(side, lambda text: split(text.rstrip())) for side in (prediction, texts))
     predicted, lengths = _repeat(predicted, bounds), count_words(expected)
     reasons = find_too_long(count_words(predicted), lengths, "words", SHIFTED)
-    found = score_rest(reasons, (predicted, expected), shifted_edits)
+    scored = score_rest(reasons, (predicted, expected), shifted_edits)
     starts, sizes = _starts(bounds), np.diff(bounds)
-    least = np.minimum.reduceat(found.statistics.reshape(-1), starts)
+    least = np.minimum.reduceat(scored.statistics.reshape(-1), starts)
     mean = np.add.reduceat(lengths, starts) / sizes[sizes > 0]
-    return _place(np.column_stack([least, mean]), bounds, found.reasons)
+    return _place(np.column_stack([least, mean]), bounds, scored.reasons)
 
 
 def _repeat(predicted: pa.Array, bounds: Array) -> pa.DictionaryArray:
@@ -137,10 +137,10 @@ def _place(counts: Array, bounds: Array, reasons: Array | None = None) -> Rows:
 
 def _count_ngrams(predicted: pa.Array, expected: pa.Array, bounds: Array, order: int) -> Array:
     """For each reference and order the n-grams of the prediction (0 if the reference has none), of it and in common."""
-    found = match_ngrams(_repeat(predicted, bounds), expected, np.arange(len(expected) + 1), order, shortest=True)
-    sizes = np.maximum(found[:, :2, None] - np.arange(order), 0)
+    matches = match_ngrams(_repeat(predicted, bounds), expected, np.arange(len(expected) + 1), order, shortest=True)
+    sizes = np.maximum(matches[:, :2, None] - np.arange(order), 0)
     predicted_sizes = np.where(sizes[:, 1] > 0, sizes[:, 0], 0)
-    return np.stack([predicted_sizes, sizes[:, 1], found[:, 2 : 2 + order]], axis=2).reshape(len(found), 3 * order)
+    return np.stack([predicted_sizes, sizes[:, 1], matches[:, 2 : 2 + order]], axis=2).reshape(len(matches), 3 * order)
 
 
 def _words(texts: pa.Array) -> pa.Array:

@@ -151,8 +151,8 @@ def _match(
             raise _Unscored(f"reference_tool_calls: the arguments of {allowed.name!r} are not a JSON object")
         name = allowed.name.replace(".", "_") if underscores else allowed.name
         schema, values = tools[allowed.name], allowed.arguments
-        found = (at for at, call in enumerate(rest) if call.name == name and _is_allowed(call, values, schema))
-        if (at := next(found, None)) is None:
+        fitting = (at for at, call in enumerate(rest) if call.name == name and _is_allowed(call, values, schema))
+        if (at := next(fitting, None)) is None:
             return False
         rest.pop(at)
     return True
@@ -182,8 +182,8 @@ def _is_value(value: Any, choices: list[Any], kind: type, inner: type | None) ->
     """Whether a value has the type, or an allowed value's (a variable's name), and is one of the allowed values."""
     if not _has_type(value, choices, kind, inner if kind is list else None):
         return False
-    found = type(value)
-    if found is kind and _type_of(choices) in (None, kind):
+    actual = type(value)
+    if actual is kind and _type_of(choices) in (None, kind):
         if kind is dict:
             return any(_is_object(value, choice) for choice in choices if choice != OPTIONAL)
         if kind is list and inner is dict:
@@ -196,9 +196,9 @@ def _is_value(value: Any, choices: list[Any], kind: type, inner: type | None) ->
 
 
 def _has_type(value: Any, choices: list[Any], kind: type | None, inner: type | None) -> bool:
-    found = type(value)
-    if found is not kind:
-        return found is _type_of(choices)
+    actual = type(value)
+    if actual is not kind:
+        return actual is _type_of(choices)
     if inner is None:
         return True
     return any(

@@ -159,10 +159,10 @@ def _count(
             matched = (pair_in_order if order == "kept" else pair_calls)(mine, theirs, comparison)
         except UnscoredArgument as error:
             return str(error)
-        met, found = {at for at, _, _ in matched}, {other for _, other, _ in matched}
+        met, met_others = {at for at, _, _ in matched}, {other for _, other, _ in matched}
         names[-1] = (
             [call.name for at, call in enumerate(mine) if at in met],
-            [call.name for at, call in enumerate(theirs) if at not in found],
+            [call.name for at, call in enumerate(theirs) if at not in met_others],
             [call.name for at, call in enumerate(mine) if at not in met],
         )
         return sum(worth for _, _, worth in matched), len(mine), len(theirs)

@@ -142,12 +142,12 @@ class CallComparison:
 
     def _texts(self, calls: Sequence[ToolCall]) -> dict[tuple[str, str, str], dict[str, None]]:
         """Of each tool, argument and metric that compares it, the texts of the values that some calls have."""
-        found: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
+        texts: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
         for call in calls:
             for name, value in {} if isinstance(call.arguments, str) else call.arguments.items():
                 if (spec := self._spec(call, name)) is not None:
-                    found[call.name, name, spec][_spell_value(value)] = None
-        return found
+                    texts[call.name, name, spec][_spell_value(value)] = None
+        return texts
 
     def compares_equal(self, tool: str) -> bool:
         """Whether two calls of a tool are worth 1 where their keys (`key`) are equal, and else nothing."""

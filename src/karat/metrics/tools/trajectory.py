@@ -53,8 +53,8 @@ def trajectory_match(
             return problem
         if mode == "strict":
             return float(_same_course(mine, theirs, comparison))
-        made, expected = calls_of(mine), calls_of(theirs)
-        ways = {"superset": [(expected, made)], "subset": [(made, expected)]}
+        calls, expected = calls_of(mine), calls_of(theirs)
+        ways = {"superset": [(expected, calls)], "subset": [(calls, expected)]}
         both = ways["superset"] + ways["subset"]
         return float(
             all(_takes(*way, lambda wanted, call: comparison.worth(call, wanted)) for way in ways.get(mode, both))
@@ -76,8 +76,8 @@ def _takes(wanted: Sequence[ToolCall], calls: Sequence[ToolCall], worth: Callabl
     """Whether each wanted call finds one of the calls, which is then taken."""
     rest = list(calls)
     for other in wanted:
-        found = next((at for at, call in enumerate(rest) if worth(other, call)), None)
-        if found is None:
+        place = next((at for at, call in enumerate(rest) if worth(other, call)), None)
+        if place is None:
             return False
-        rest.pop(found)
+        rest.pop(place)
     return True

@@ -85,8 +85,8 @@ class Provider:
 
         async def attempt() -> str:
             nonlocal sent
-            if sent and (found := await self.find_batch(name, file, since)):
-                return found
+            if sent and (batch := await self.find_batch(name, file, since)):
+                return batch
             sent = True
             return await send(self._endpoint, "POST", "/batches", _read_id, Upload([data]))
 

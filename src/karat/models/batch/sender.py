@@ -200,7 +200,7 @@ class BatchSender:
 def _read_requests(path: Path) -> dict[str, _Place]:
     """The places of the requests in a file, by `custom_id`."""
     check_is_file(path)
-    found, at, number = dict[str, _Place](), 0, 0
+    places, at, number = dict[str, _Place](), 0, 0
     with path.open("rb") as file:
         while line := file.readline(BYTES + 1):
             start, at, number = at, at + len(line), number + 1
@@ -215,7 +215,7 @@ def _read_requests(path: Path) -> dict[str, _Place]:
                 url = model = None
             if not isinstance(url, str) or not isinstance(model, str):
                 raise DataError(f"{path}, line {number}: expected a request, with url, and model in its body")
-            if key in found:
+            if key in places:
                 raise DataError(f"{path}, line {number}: a second request with the custom_id {key[:80]!r}")
-            found[key] = _Place(start, at, url, model)
-    return found
+            places[key] = _Place(start, at, url, model)
+    return places

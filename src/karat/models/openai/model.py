@@ -113,8 +113,8 @@ class OpenAIModel:
         remedy = (
             "; temperature=None, in the judge's settings, says so from the start" if refused == "temperature" else ""
         )
-        said = self.address.hide_key(" ".join(error.message.split())[:200])
-        warnings.warn(f"{self.name} at {self.endpoint}: {change} ({said}){remedy}", stacklevel=2)
+        message = self.address.hide_key(" ".join(error.message.split())[:200])
+        warnings.warn(f"{self.name} at {self.endpoint}: {change} ({message}){remedy}", stacklevel=2)
 
 
 def add_schema(body: Mapping[str, Any], schema: Schema, form: str) -> dict[str, Any]:
@@ -159,9 +159,9 @@ def read_completion(completion: Mapping[str, Any]) -> Reply:
         content = "".join(part["text"] for part in content if part["type"] == "text")
     if not isinstance(content, str):
         raise TypeError(content)
-    said = bool(content.strip())
-    thoughts = None if said else message.get("reasoning_content") or message.get("reasoning")
-    problem = f"{REFUSED}{refusal}" if refusal else PROBLEMS.get(finish) or (None if said else NOTHING)
+    answered = bool(content.strip())
+    thoughts = None if answered else message.get("reasoning_content") or message.get("reasoning")
+    problem = f"{REFUSED}{refusal}" if refusal else PROBLEMS.get(finish) or (None if answered else NOTHING)
     usage = completion.get("usage") or {}
     read, written = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     model = completion["model"] if isinstance(completion.get("model"), str) else None

@@ -229,11 +229,11 @@ class _PairedRows:
             caution = find_caution(metric.spec, {each: self.lengths[each] for each in (name, first)})
             for label in list_slices(self.matched):
                 comparison = pairings[at, label].compare(margin)
-                asked = self.sequences.get((metric.spec, at)) if label is None else None
-                if asked is None:
+                sequence = self.sequences.get((metric.spec, at)) if label is None else None
+                if sequence is None:
                     joint = pairings[at, label].interval(bonferroni(inference.confidence, max(together, 1)))
                 else:
-                    comparison = asked.apply_to(comparison, inference, margin)
+                    comparison = sequence.apply_to(comparison, inference, margin)
                     joint = comparison.low, comparison.high
                 finding = Finding(
                     metric.spec,
@@ -244,7 +244,7 @@ class _PairedRows:
                     metric.scale.bounds,
                     joint=joint,
                     caution=caution,
-                    stop=None if asked is None else asked.stop,
+                    stop=None if sequence is None else sequence.stop,
                 )
                 if self.people and scores:
                     part, keys = self._find_rows(label), self._clusters

@@ -115,16 +115,16 @@ def _plan_alone(run: Run, metric: SharedMetric, from_scores: Callable[[Units, Sc
 
 def _plan_each(plans: Mapping[str, Callable[[], Planned]]) -> dict[str, Planned | NoSampleSize]:
     """Each plan, or the reason why there is none; raises the first error where there is none at all."""
-    found, errors = dict[str, Planned | NoSampleSize](), list[DataError]()
+    planned, errors = dict[str, Planned | NoSampleSize](), list[DataError]()
     for spec, plan in plans.items():
         try:
-            found[spec] = plan()
+            planned[spec] = plan()
         except DataError as error:
-            found[spec] = NoSampleSize(str(error))
+            planned[spec] = NoSampleSize(str(error))
             errors.append(error)
-    if errors and len(errors) == len(found):
+    if errors and len(errors) == len(planned):
         raise errors[0]
-    return found
+    return planned
 
 
 def plan_more_answers(

@@ -212,14 +212,14 @@ def read_values(
     column, by = find_clusters([run], cluster), settings.get("by")
     if column is not None:
         check_group_column(run.schema, column, run.name)
-    found = RunValues(run, inference, column)
+    reader = RunValues(run, inference, column)
     slices = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
-    values = dict(run.values) if found.are_stored else found.compute(slices, corrected=human is not None)
+    values = dict(run.values) if reader.are_stored else reader.compute(slices, corrected=human is not None)
     if human is not None:
         from karat.runs.match.match import match  # noqa: PLC0415  (only where people labelled rows)
 
         matched = match([run], on=on, human=human, cluster=NONE, scored=False)
-        values = found.correct(values, matched.labelled[0], slices)
+        values = reader.correct(values, matched.labelled[0], slices)
     options = {"confidence": confidence, "seed": seed, "cluster": cluster}
     chosen = {name: setting for name, setting in options.items() if setting is not None}
     return replace(run, values=values, manifest=replace(run.manifest, settings={**settings, **chosen}))

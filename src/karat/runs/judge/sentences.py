@@ -23,59 +23,61 @@ _TITLES = {
 _MERIT = "; that may be merit: labels by people (human, --human) tell"
 
 
-def describe(found: Examined, figures: Mapping[str, Estimate], among_people: Mapping[str, Estimate]) -> Iterator[str]:
+def describe(
+    examined: Examined, figures: Mapping[str, Estimate], among_people: Mapping[str, Estimate]
+) -> Iterator[str]:
     """The sentences on a score: what it failed to answer, how it compares with people, noise, biases, wording.
 
     `figures` are the coefficients of the score with people, `among_people` of people among themselves.
     """
-    if (replies := found.replies) is not None:
+    if (replies := examined.replies) is not None:
         for reason, count in list(replies.errors.items())[:3]:
             yield f"{count} requests got no reply: {reason}"
         if replies.unreadable.value:
             yield f"{_percent(replies.unreadable)} of its verdicts could not be read; such a row is unscored"
-    if found.people is not None:
-        yield from _describe_people(found.score, found.people, figures, among_people)
-    if found.noise is not None and found.noise.flips.value:
-        yield f"asked again, it gives another verdict with a probability of {_percent(found.noise.flips)}"
-    if found.position is not None and (way := _sure(first := found.position.first_place)):
+    if examined.people is not None:
+        yield from _describe_people(examined.score, examined.people, figures, among_people)
+    if examined.noise is not None and examined.noise.flips.value:
+        yield f"asked again, it gives another verdict with a probability of {_percent(examined.noise.flips)}"
+    if examined.position is not None and (way := _sure(first := examined.position.first_place)):
         yield f"it prefers the {'first' if way > 0 else 'second'} place: an answer scores {_size(first)} more there"
-    for unit, bias in (found.length or {}).items():
+    for unit, bias in (examined.length or {}).items():
         if way := _sure(bias.slope):
             per = "each doubling of its length" if unit == "doubling" else f"each {unit} more"
             raised = f"{'raises' if way > 0 else 'lowers'} an answer's score by {_size(bias.slope)}"
             yield f"{per} {raised}{_beyond(bias)}"
             break
-    if found.own_answers is not None and (way := _sure(found.own_answers.slope)):
-        more = f"{_size(found.own_answers.slope)} {'more' if way > 0 else 'less'} than others'"
-        yield f"answers by its own model score {more}{_beyond(found.own_answers)}"
-    if found.rewordings is not None and _sure(beyond := found.rewordings.beyond_noise) > 0:
+    if examined.own_answers is not None and (way := _sure(examined.own_answers.slope)):
+        more = f"{_size(examined.own_answers.slope)} {'more' if way > 0 else 'less'} than others'"
+        yield f"answers by its own model score {more}{_beyond(examined.own_answers)}"
+    if examined.rewordings is not None and _sure(beyond := examined.rewordings.beyond_noise) > 0:
         flips = f"harmless changes flip {_percent(beyond)} more than asking again"
         yield f"its verdicts depend on the prompt's wording: {flips}"
-    if found.instrument is not None:
-        yield from _describe_instrument(found.instrument)
-    if found.kept is not None:
-        yield str(found.kept)
+    if examined.instrument is not None:
+        yield from _describe_instrument(examined.instrument)
+    if examined.kept is not None:
+        yield str(examined.kept)
 
 
-def _describe_instrument(found: Instrument) -> Iterator[str]:
+def _describe_instrument(instrument: Instrument) -> Iterator[str]:
     """The interval that other prompts and judges are part of, where their part is known."""
-    components = found.components
-    if not components.facets or found.value.value is None or found.value == found.rows_alone:
+    components = instrument.components
+    if not components.facets or instrument.value.value is None or instrument.value == instrument.rows_alone:
         return
     several = " and ".join(f"{name}s" for name in components.facets)
     tried = " and ".join(str(components.levels[name]) for name in components.facets)
-    fixed = f"[{spell(found.rows_alone.low, '.3f')}, {spell(found.rows_alone.high, '.3f')}]"
-    shown = f"its mean score is {_number(found.value)} where the {several} could be others ({tried} were tried)"
-    yield f"{shown}, {fixed} where they are fixed; {_share(found.share)} of the variance is the instrument's"
+    fixed = f"[{spell(instrument.rows_alone.low, '.3f')}, {spell(instrument.rows_alone.high, '.3f')}]"
+    shown = f"its mean score is {_number(instrument.value)} where the {several} could be others ({tried} were tried)"
+    yield f"{shown}, {fixed} where they are fixed; {_share(instrument.share)} of the variance is the instrument's"
 
 
 _PARTS = {2: "half", 3: "a third", 4: "a quarter"}
 
 
-def describe_panel(found: JudgePanel) -> Iterator[str]:
+def describe_panel(panel: JudgePanel) -> Iterator[str]:
     """What several judges are worth together, in words."""
-    if (errors := found.errors) is not None:
-        number, best = len(found.judges), found.judges[errors.best]
+    if (errors := panel.errors) is not None:
+        number, best = len(panel.judges), panel.judges[errors.best]
         if errors.effective.value is None:
             yield f"{number} judges: {errors.effective.reason}"
         else:
@@ -90,8 +92,8 @@ def describe_panel(found: JudgePanel) -> Iterator[str]:
             yield f"{best} alone errs less than all together, for {part} of the calls: {apart}"
         elif errors.difference.low is not None:
             yield f"{best} alone may do as well, for {part} of the calls: {apart}"
-    if found.instrument is not None:
-        yield from (f"{line.replace('its mean', 'their mean')}" for line in _describe_instrument(found.instrument))
+    if panel.instrument is not None:
+        yield from (f"{line.replace('its mean', 'their mean')}" for line in _describe_instrument(panel.instrument))
 
 
 def _describe_people(
@@ -158,11 +160,11 @@ def _describe_gap(gap: Gap) -> str:
     return f"{_number(gap.value)} against {_number(gap.other)}, difference {_number(gap.difference)}"
 
 
-def _describe_slice(people: HumanAgreement, found: Slice) -> str:
-    here, there = (_number(each) for each in (found.value, found.other))
-    alike = found.figure == "accuracy" and people.same_label is not None
-    title = "agreement with a person" if alike else _TITLES[found.figure]
-    return f"{title} {here} in {found.value.n} rows, {there} in the others, difference {_number(found.difference)}"
+def _describe_slice(people: HumanAgreement, part: Slice) -> str:
+    here, there = (_number(each) for each in (part.value, part.other))
+    alike = part.figure == "accuracy" and people.same_label is not None
+    title = "agreement with a person" if alike else _TITLES[part.figure]
+    return f"{title} {here} in {part.value.n} rows, {there} in the others, difference {_number(part.difference)}"
 
 
 def _describe_errors(people: HumanAgreement) -> Iterator[str]:

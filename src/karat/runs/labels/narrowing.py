@@ -200,11 +200,11 @@ class Narrowing:
         """Follow the plan with which a journal was begun, with its width; `DataError` where it differs in more."""
         now, then = vars(self.plan), vars(plan)
         if wrong := next((name for name in _NAMES if now[name] != then[name]), None):
-            found, expected = (
+            actual, expected = (
                 "none" if each in ((), "") else ", ".join(each) if isinstance(each, tuple) else each
                 for each in (now[wrong], then[wrong])
             )
-            problem = f"{where}: the interval was begun with the {_NAMES[wrong]} {expected}, now it is {found}"
+            problem = f"{where}: the interval was begun with the {_NAMES[wrong]} {expected}, now it is {actual}"
             raise DataError(f"{problem}; label with the same, or name another file (-o)")
         self.plan = plan
         self._begin()

@@ -168,8 +168,8 @@ class Session:
             self._keep_verdicts(rows, self._narrowing.ask(rows))
 
     def _keep_verdicts(self, rows: Sequence[int], scores: Array) -> None:
-        found = [None if np.isnan(score) else float(score) for score in scores]
-        content = {"rows": [self.rows[at].id for at in rows], "scores": found}
+        kept = [None if np.isnan(score) else float(score) for score in scores]
+        content = {"rows": [self.rows[at].id for at in rows], "scores": kept}
         with self._journal.hold(create=True):
             self._journal.append(*self._first_lines(), self._aside("judge", content))
 

@@ -287,13 +287,13 @@ def _gather(
     starts = np.unique(row, return_index=True)[1]
     probabilities = None
     if PROBABILITY in entries.column_names:
-        found = entries[PROBABILITY].to_numpy()
-        probabilities = found[starts]
-        if (other := found != probabilities[row]).any():
+        stated = entries[PROBABILITY].to_numpy()
+        probabilities = stated[starts]
+        if (other := stated != probabilities[row]).any():
             at = int(np.argmax(other))
             first, second = (_place(files, int(places[each])) for each in (starts[row[at]], at))
             which = (
-                f"the row {ids[row[at]].as_py()!r} has the probabilities {probabilities[row[at]]:g} and {found[at]:g}"
+                f"the row {ids[row[at]].as_py()!r} has the probabilities {probabilities[row[at]]:g} and {stated[at]:g}"
             )
             raise DataError(f"{first} and {second}: {which}; a row has one probability of being proposed")
     named = tuple(annotators.to_pylist())

@@ -118,7 +118,7 @@ class Keys:
         Of a single run none: its rows are not paired with others, and a number names one as well as any id.
         """
         starts = {key: _find_starts(self.runs, key) for key in self.named if len(self.runs) > 1}
-        return {key: len(set(found)) == 1 for key, found in starts.items() if found}
+        return {key: len(set(values)) == 1 for key, values in starts.items() if values}
 
     def __iter__(self) -> Iterator[Key]:
         runs, several = self.runs, len(self.runs) > 1

@@ -199,9 +199,9 @@ def _compare_ways(runs: Sequence[Run], shared: Sequence[SharedMetric]) -> Iterat
         yield from compare_metrics(runs[0], run, [(metric.by_run[0], metric.by_run[at]) for metric in shared])
 
 
-def _only_counts(runs: Sequence[Run], rows: Alignment, found: Sequence[Contradiction]) -> bool:
+def _only_counts(runs: Sequence[Run], rows: Alignment, contradictions: Sequence[Contradiction]) -> bool:
     """Whether what pairs the rows only counts them, and no questions say that they are the same."""
-    questions = all(map(question_column, runs)) and not any(each.asked for each in found)
+    questions = all(map(question_column, runs)) and not any(each.asked for each in contradictions)
     return not questions and (rows.by == ORDER or counts_rows(runs, rows.columns))
 
 

@@ -49,7 +49,7 @@ def read_parts(matched: Matched, metric: SharedMetric) -> Iterator[MatchedPart]:
     rows, width, first = matched.rows, count_statistics(matched, metric), 0
     keys = None if matched.clusters is None else matched.clusters.keys
     pairs = list(zip(matched.runs, metric.by_run, strict=True))
-    asked = find_asked(matched, metric)
+    is_asked = find_asked(matched, metric)
     for pieces in rows.read([run.read_statistics(scored.spec) for run, scored in pairs]):
         statistics = np.stack([widen(piece, width) for piece in pieces], axis=1)
         here = slice(first, first := first + len(statistics))
@@ -57,13 +57,13 @@ def read_parts(matched: Matched, metric: SharedMetric) -> Iterator[MatchedPart]:
         parts: list[tuple[str | None, Any]] = [(None, slice(None))]
         for label, at in [*parts, *(matched.slices.split(here) if matched.slices else ())]:
             part = MatchedPart(label, statistics[at], numbers[at], None if clusters is None else clusters[at])
-            yield part if asked is None else part.select(asked[here][at])
+            yield part if is_asked is None else part.select(is_asked[here][at])
 
 
 def find_asked(matched: Matched, metric: SharedMetric) -> Array | None:
     """Which matched rows no rule left out in any system, shape (rows,), bool; None where no rule did."""
-    asked: Array | None = None
+    is_asked: Array | None = None
     for at, (run, scored) in enumerate(zip(matched.runs, metric.by_run, strict=True)):
         if (left_out := run.left_out(scored.spec)) is not None:
-            asked = (True if asked is None else asked) & ~left_out[matched.rows.order(at)]
-    return asked
+            is_asked = (True if is_asked is None else is_asked) & ~left_out[matched.rows.order(at)]
+    return is_asked

@@ -87,8 +87,8 @@ def _counterpart(first: Run, ours: ScoredMetric, run: Run) -> ScoredMetric | Non
 def _name(metric: ScoredMetric) -> str:
     """The metric's name, with the column that it names where it names one."""
     text = metric.signature or metric.spec  # a spec may be a short name
-    found = _NAME.match(text)
-    return found[0] if found else text
+    match = _NAME.match(text)
+    return match[0] if match else text
 
 
 def _compare_signatures(ours: ScoredMetric, theirs: ScoredMetric) -> str | None:

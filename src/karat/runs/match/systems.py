@@ -114,8 +114,8 @@ def add_named_columns(run: Run, metrics: Metrics) -> Run:
                 run = run.with_path(name)
             if name not in run.schema.names:
                 raise ColumnError(f"{run.name}: no column {name!r} for {role}{did_you_mean(name, names)}")
-            found = describe_metric(fit_range(metric, run), name)
-            run = replace(run, manifest=replace(run.manifest, metrics=(*run.manifest.metrics, found)))
+            described = describe_metric(fit_range(metric, run), name)
+            run = replace(run, manifest=replace(run.manifest, metrics=(*run.manifest.metrics, described)))
     return run
 
 

@@ -72,8 +72,8 @@ def _number_words(read: Callable[[], Iterable[pa.Array]]) -> Array:
     ends, rows = list[bytes](), 0
     for texts in read():
         rows += len(texts)
-        found = pc.min_max(texts.cast(pa.large_binary())).values()
-        ends += [end.as_py() for end in found if end.is_valid]
+        extremes = pc.min_max(texts.cast(pa.large_binary())).values()
+        ends += [end.as_py() for end in extremes if end.is_valid]
     start, first = len(commonprefix(ends)), 0  # noqa: RUF071  (not paths)
     numbers = np.empty(rows, np.uint64)
     for texts in read():

@@ -258,9 +258,9 @@ def _pass_scored(batches: Iterable[Batch], tail: Tail) -> Iterator[Batch]:
             continue
         rest = batch
         if not tail.ended and tail.started.capped():
-            asked, rest = batch.cut_unasked()
+            first, rest = batch.cut_unasked()
             tail.state = None
-            yield asked
+            yield first
             tail.end()
         tail.state = None  # until the totals and the rows come from the same batches
         yield rest

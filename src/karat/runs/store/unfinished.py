@@ -76,14 +76,14 @@ class Started:
             settings |= {UNTIL: {**settings[UNTIL], ASKING: self.asking}} if self.asking else {}
             write_manifest(replace(self.manifest, models=used, settings=settings), self.partial)
 
-    def finish(self, values: Mapping[str, Any], **found: Any) -> Run:
+    def finish(self, values: Mapping[str, Any], **fields: Any) -> Run:
         """Write the values and, last, the manifest with what was `found`, and give the folder its name."""
         written = written_folder(self.folder)
         self.files[VALUES] = write_json(join_path(written, VALUES), values)
         self.check()
         mended = (metric.get("counts", {}).get("repaired", {}) for metric in values["metrics"])
         models = (used := self.usage()) and {**used, "repaired": sum(each.get("true", 0) for each in mended)}
-        write_manifest(replace(self.manifest, **found, models=models, files=self.files), written)
+        write_manifest(replace(self.manifest, **fields, models=models, files=self.files), written)
         if isinstance(written, Path):
             written.rename(self.folder)
             sync(written.parents[1])

@@ -42,14 +42,14 @@ class RunWriter:
     done: dict[int, Done]
     tail: Tail | None = None
 
-    def finish(self, values: Mapping[str, Any], **found: Any) -> Run:
+    def finish(self, values: Mapping[str, Any], **fields: Any) -> Run:
         """Write the rest of the run, with what was `found` for its manifest, and give it its name."""
         digests = _join_digests(self.done) if self.tail is None else self.tail.finish()
         for each in self.done.values() if self.tail is None else self.tail.parts:
             self.started.files.update(each.files)
         if self.tail is None:
             self.folder.remove_others(self.started.files)
-        run = self.started.finish(values, digests=digests, **found)
+        run = self.started.finish(values, digests=digests, **fields)
         if ROWS in run.manifest.files:  # what was written of it before
             for kind in (ROWS, STATISTICS):
                 remove_folder(join_path(run.path, Path(kind).stem))

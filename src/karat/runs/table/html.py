@@ -17,7 +17,7 @@ def show(text: str) -> str:
     'a &lt;b&gt; <span class="control">U+202E</span>c'
     """
     whole = escape(text.replace("\r\n", "\n"))
-    return HIDDEN.sub(lambda found: f'<span class="control">U+{ord(found[0]):04X}</span>', whole)
+    return HIDDEN.sub(lambda match: f'<span class="control">U+{ord(match[0]):04X}</span>', whole)
 
 
 def plain(text: str) -> str:

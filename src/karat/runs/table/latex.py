@@ -25,8 +25,8 @@ def escape_latex(text: str) -> str:
     >>> print(escape_latex("f1_score(k='5%') {x} −1"))
     f1\_score(k=\textquotesingle{}5\%\textquotesingle{}) \{x\} $-$1
     """
-    shown = HIDDEN.sub(lambda found: f"U+{ord(found[0]):04X}", text)
-    return _SPECIAL.sub(lambda found: _SPELLED.get(found[0], "-{}"), shown)
+    shown = HIDDEN.sub(lambda match: f"U+{ord(match[0]):04X}", text)
+    return _SPECIAL.sub(lambda match: _SPELLED.get(match[0], "-{}"), shown)
 
 
 def latex_table(table: Table, *, plus_minus: bool = False) -> Iterator[str]:

@@ -20,7 +20,7 @@ def escape_markdown(text: str) -> str:
     >>> print(escape_markdown("<b>*a*</b> | @all #1\n\u202e"))
     &lt;b&gt;\*a\*&lt;/b&gt; \| @&#8203;all #&#8203;1<br>U+202E
     """
-    shown = HIDDEN.sub(lambda found: f"U+{ord(found[0]):04X}", text.replace("\r\n", "\n"))
+    shown = HIDDEN.sub(lambda match: f"U+{ord(match[0]):04X}", text.replace("\r\n", "\n"))
     shown = _START.sub(r"\1\\\2", _MARKS.sub(r"\\\1", escape(shown, quote=False)))
     return _LINKS.sub(r"\g<0>&#8203;", shown).replace("\n", "<br>").replace("\t", " ")
 

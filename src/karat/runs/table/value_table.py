@@ -38,17 +38,17 @@ class MetricValue:
         return {"metric": self.spec, "slice": self.slice, **self.value.as_dict(), **corrected_columns(self.corrected)}
 
 
-def corrected_columns(found: Corrected | None) -> dict[str, Any]:
+def corrected_columns(corrected: Corrected | None) -> dict[str, Any]:
     """The columns of a value or a difference corrected by people; none where there are no labels."""
-    if found is None:
+    if corrected is None:
         return {}
-    ends = {"corrected_low": found.low, "corrected_high": found.high}
-    return {"corrected": found.value, **ends, "labelled": found.labelled}
+    ends = {"corrected_low": corrected.low, "corrected_high": corrected.high}
+    return {"corrected": corrected.value, **ends, "labelled": corrected.labelled}
 
 
-def corrected_label(found: Corrected) -> str:
+def corrected_label(corrected: Corrected) -> str:
     """The label of a row with a corrected figure, below the one that it corrects."""
-    return f"↳ corrected by people ({found.labelled} labels)"
+    return f"↳ corrected by people ({corrected.labelled} labels)"
 
 
 def value_tables(values: Sequence[MetricValue], confidence: float) -> list[Table]:

@@ -96,8 +96,8 @@ def corrected_difference(
     span: Bounds = (None, None) if low is None or high is None else (low - high, high - low)
     if not _alike(first, second):
         sides = [_fit(side, bounds, inference, finite=finite) for side in (first, second)]
-        found, ends = _subtract(pairs, sides, inference.confidence)
-        return _test(found, ends, within, inference)
+        corrected, ends = _subtract(pairs, sides, inference.confidence)
+        return _test(corrected, ends, within, inference)
     alone = None
     if pairs.plain and not finite:
         keys, labels = _keys(pairs), np.stack([side.labels[pairs.labelled] for side in (first, second)], axis=1)
@@ -109,14 +109,16 @@ def corrected_difference(
     return _test(fit.corrected(inference.confidence), lambda confidence: fit.interval(confidence)[1], within, inference)
 
 
-def _test(found: Corrected, ends: EndsAt, within: tuple[float, Direction] | None, inference: Inference) -> Corrected:
+def _test(
+    corrected: Corrected, ends: EndsAt, within: tuple[float, Direction] | None, inference: Inference
+) -> Corrected:
     """A corrected difference, whose `ends` are known at any confidence, with its p and the test within a margin."""
-    if found.value is None:
-        return found
-    p, margin = p_value(found.value, ends), None
+    if corrected.value is None:
+        return corrected
+    p, margin = p_value(corrected.value, ends), None
     if within is not None:
-        margin = margin_test(found.value, ends, within[0], round(1 - inference.confidence, 12), within[1])
-    return replace(found, p=p, margin=margin)
+        margin = margin_test(corrected.value, ends, within[0], round(1 - inference.confidence, 12), within[1])
+    return replace(corrected, p=p, margin=margin)
 
 
 def _fit(judged: Judged, bounds: Bounds, inference: Inference, *, finite: bool) -> Fit:

@@ -171,12 +171,12 @@ class Pairing:
     def _within(self, margin: float) -> MarginTest:
         """The test within a margin, and whether the rows that a system lacks could change what it shows."""
         check_margin(margin, self._level, self._scale.bounds)
-        found, *filled = (
+        test, *filled = (
             margin_test(each.test().pair(1, 0).difference, each.interval, margin, self._level, self._scale.direction)
             for each in (self._systems, *self._filled)
         )
         unknown = self._systems.scored < self._systems.n and not filled
-        return replace(found, turns=unknown or len({each.verdict for each in (found, *filled)}) > 1)
+        return replace(test, turns=unknown or len({each.verdict for each in (test, *filled)}) > 1)
 
     def _effect(self, test: Test, difference: float | None, deviation: float | None) -> float | None:
         """The odds ratio of McNemar's test, or Cohen's d_z of a mean; None where neither is defined."""

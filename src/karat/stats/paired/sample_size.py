@@ -41,22 +41,22 @@ class NoSampleSize(JsonObject):
 
 
 def sample_size_from_comparison(
-    found: Comparison, difference: float, *, power: float = 0.8, level: float = 0.05
+    comparison: Comparison, difference: float, *, power: float = 0.8, level: float = 0.05
 ) -> SampleSize:
     """The sample size for two systems whose differences vary as in an earlier comparison.
 
     Raises `SpecError` for a difference of 0 and a power or level outside its range, `DataError` where the systems do
     not differ on any row.
     """
-    if not found.deviation:
+    if not comparison.deviation:
         raise DataError("rows on which the two systems differ expected, found none: their spread is not known")
-    discordant = (found.wins + found.losses) / found.scored if found.test == "mcnemar" else None
+    discordant = (comparison.wins + comparison.losses) / comparison.scored if comparison.test == "mcnemar" else None
     if discordant is not None and discordant < abs(difference):
-        apart = f"the systems differ on {found.wins + found.losses} of {found.scored} rows"
+        apart = f"the systems differ on {comparison.wins + comparison.losses} of {comparison.scored} rows"
         raise DataError(f"{apart}, which is less than a difference of {difference:g} takes")
-    n, freedom = found.scored, found.units - 1
-    rows, smallest = _solve(difference, found.deviation, discordant, (n, freedom), power=power, level=level)
-    return SampleSize(rows, difference, smallest, n, found.deviation, None, power, level)
+    n, freedom = comparison.scored, comparison.units - 1
+    rows, smallest = _solve(difference, comparison.deviation, discordant, (n, freedom), power=power, level=level)
+    return SampleSize(rows, difference, smallest, n, comparison.deviation, None, power, level)
 
 
 def sample_size_from_scores(

@@ -44,8 +44,8 @@ def fit_abilities(hits: NDArray[np.bool_], ridge: float = RIDGE) -> NDArray[np.f
         abilities += step * min(1.0, 2 / max(np.abs(step).max(), 1e-300))
         if np.abs(step).max() < _CLOSE:
             break
-    found: NDArray[np.float64] = abilities - abilities.mean()
-    return found
+    centred: NDArray[np.float64] = abilities - abilities.mean()
+    return centred
 
 
 def find_misfit(hits: NDArray[np.bool_], abilities: NDArray[np.float64]) -> float:

@@ -39,7 +39,7 @@ class Certificate(JsonObject):
         return upper_end(self.accepted, self.asked, self.level)
 
 
-def certify(accepted: int, asked: int, limit: float, alpha: float = 0.05) -> Certificate:
+def certify(accepted: int, number: int, limit: float, alpha: float = 0.05) -> Certificate:
     """The one-sided exact binomial test of a share that is at least `limit`, against one below it.
 
     Raises `SpecError` for a limit or alpha that is not between 0 and 1, `DataError` for more accepted than asked.
@@ -49,10 +49,10 @@ def certify(accepted: int, asked: int, limit: float, alpha: float = 0.05) -> Cer
     (0.0182, True, 0.0414)
     """
     _check(limit, alpha)
-    if not 0 <= accepted <= asked:
-        raise DataError(f"from 0 to {asked} accepted expected, of {asked} asked, found {accepted}")
-    p = binomial_tail(accepted, asked, limit) if asked else 1.0
-    return Certificate(accepted, asked, limit, alpha, p, p <= alpha)
+    if not 0 <= accepted <= number:
+        raise DataError(f"from 0 to {number} accepted expected, of {number} asked, found {accepted}")
+    p = binomial_tail(accepted, number, limit) if number else 1.0
+    return Certificate(accepted, number, limit, alpha, p, p <= alpha)
 
 
 def certify_each(counts: Mapping[str, tuple[int, int]], limit: float, alpha: float = 0.05) -> dict[str, Certificate]:

@@ -159,9 +159,9 @@ def _components(scores: Array, levels: Levels, variances: Mapping[str, float]) -
     rounding = 1e-12 * sum(map(abs, variances.values()))
     negative = tuple(name for name, each in variances.items() if each < -rounding)
     kept = {name: max(0.0, each) for name, each in variances.items()}
-    asked = np.bincount(number_cells(levels)).tolist() if levels else [scores.shape[1]]
+    cells = np.bincount(number_cells(levels)).tolist() if levels else [scores.shape[1]]
     counts = {name: int(each.max()) + 1 for name, each in levels.items()}
-    return Components(len(scores), counts, tuple(asked), kept, negative)
+    return Components(len(scores), counts, tuple(cells), kept, negative)
 
 
 def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -42,7 +42,7 @@ class Design(JsonObject):
 
 
 def best_design(
-    found: Components, budget: float, *, question: float, calls: Mapping[str, float], confidence: float = 0.95
+    components: Components, budget: float, *, question: float, calls: Mapping[str, float], confidence: float = 0.95
 ) -> Design:
     """The design with the narrowest interval of the mean that the budget pays for, by trying all of them.
 
@@ -58,27 +58,29 @@ def best_design(
     >>> design.questions, design.prompts, design.repeats, round(design.half_width_now, 3), round(design.half_width, 3)
     (200, 5, 1, 0.061, 0.047)
     """
-    prompts, judges = (found.levels.get(name, 1) for name in ("prompt", "judge"))
+    prompts, judges = (components.levels.get(name, 1) for name in ("prompt", "judge"))
     names, each_call = list(calls), np.array(list(calls.values()))
     if len(names) != judges or not (each_call > 0).all() or question < 0:
         raise SpecError(f"a price above 0 for a verdict of each of {judges} judges expected, found {dict(calls)}")
-    asked = np.array(found.asked).reshape(prompts, judges) if len(found.asked) == prompts * judges else None
-    asked = np.ones((prompts, judges)) if asked is None else asked
+    verdicts = (
+        np.array(components.asked).reshape(prompts, judges) if len(components.asked) == prompts * judges else None
+    )
+    verdicts = np.ones((prompts, judges)) if verdicts is None else verdicts
     cheapest = np.argsort(each_call, kind="stable")
-    now = found.parts(found.rows, found.levels, found.repeats)
-    widths, best = half_width(found, now, confidence), None
+    now = components.parts(components.rows, components.levels, components.repeats)
+    widths, best = half_width(components, now, confidence), None
     for prompt in range(1, prompts + 1):
         for judge in range(1, judges + 1):
             by = cheapest[:judge]
-            prices, had = each_call[by], asked[:prompt, by]
-            for repeats in range(1, (MOST_REPEATS if found.repeated else 1) + 1):
-                again = found.rows * float(np.maximum(repeats - had, 0).sum(axis=0) @ prices)
+            prices, had = each_call[by], verdicts[:prompt, by]
+            for repeats in range(1, (MOST_REPEATS if components.repeated else 1) + 1):
+                again = components.rows * float(np.maximum(repeats - had, 0).sum(axis=0) @ prices)
                 each = question + float(prices.sum()) * prompt * repeats
                 if again > budget:
                     break
                 more = math.floor((budget - again) / each + CLOSE)
-                parts = found.parts(found.rows + more, {"prompt": prompt, "judge": judge}, repeats)
-                wide, cost = half_width(found, parts, confidence), again + more * each
+                parts = components.parts(components.rows + more, {"prompt": prompt, "judge": judge}, repeats)
+                wide, cost = half_width(components, parts, confidence), again + more * each
                 if best is None or (wide, cost) < (best.half_width, best.cost):
                     error, before = (math.sqrt(sum(of.values())) for of in (parts, now))
                     asked_by = tuple(names[each] for each in by.tolist())
@@ -125,10 +127,12 @@ def plan_answers(sums: Array) -> VarianceComponents:
     if not math.isfinite(between + within):
         raise DataError("two questions, one of them with two answers, expected: their variances are not known")
     questions, answers = int(sums[0]), float(sums[1] / sums[0])
-    found = Components(questions, {}, (2,), {ROW: max(0.0, between), REPEAT: within})
-    parts = found.parts(questions, {}, answers)
+    components = Components(questions, {}, (2,), {ROW: max(0.0, between), REPEAT: within})
+    parts = components.parts(questions, {}, answers)
     variance, least = sum(parts.values()), parts[ROW]
     room = variance / 4 - least
     needed = math.ceil(within / (questions * room) * (1 - CLOSE)) if room > CLOSE * variance else None
     error, least = math.sqrt(variance), math.sqrt(least)
-    return VarianceComponents(questions, answers, found.variances[ROW], within, error, least, 4 * questions, needed)
+    return VarianceComponents(
+        questions, answers, components.variances[ROW], within, error, least, 4 * questions, needed
+    )

@@ -70,15 +70,15 @@ def measure_instrument(
     >>> print(found.rows_alone, found.value, sep="; ")
     0.5650 (0.5231 – 0.6060); 0.5650 (0.3841 – 0.7301)
     """
-    found = find_components(scores, facets)
+    components = find_components(scores, facets)
     means = _mean_by_cell(scores, number_cells(facets) if facets else np.zeros(scores.shape[1], np.int64))
     over_rows = mean(means, bounds=bounds, weights=weights)
     alone = over_rows.estimate(clusters, inference.confidence)
-    parts = found.parts(found.rows, found.levels, found.repeats)
+    parts = components.parts(components.rows, components.levels, components.repeats)
     share = 1 - parts[ROW] / total if (total := sum(parts.values())) else 0.0
-    single = half_width(found, found.parts(found.rows, {}), inference.confidence)
+    single = half_width(components, components.parts(components.rows, {}), inference.confidence)
     value = alone
-    wide = found.widened(parts, inference.confidence)
+    wide = components.widened(parts, inference.confidence)
     added = sum(each for name, each in wide.items() if ROW not in factors_of(name) and name != REPEAT)
     if alone.value is not None and added:
         variance, (weight, freedom) = over_rows.spread(clusters)
@@ -86,12 +86,12 @@ def measure_instrument(
         ends = effective_interval(alone.value, variance, (weight, math.inf), bounds, inference.confidence)
         low, high = min(ends[0], alone.low or ends[0]), max(ends[1], alone.high or ends[1])
         value = Estimate(alone.value, low, high, alone.n)
-    return Instrument(value, alone, share, single, found)
+    return Instrument(value, alone, share, single, components)
 
 
-def half_width(found: Components, parts: dict[str, float], confidence: float) -> float:
+def half_width(components: Components, parts: dict[str, float], confidence: float) -> float:
     """Half the width of the interval of a mean whose variance has these parts."""
-    variance = sum(found.widened(parts, confidence).values())
+    variance = sum(components.widened(parts, confidence).values())
     return student_quantile((1 + confidence) / 2, math.inf) * math.sqrt(variance)
 
 

@@ -78,8 +78,8 @@ def examine_panel(
     together[there] = (_wrong_by_vote if bounds is None else _distance_of_mean)(scores[there], truth[there])
     span = (0.0, 1.0 if bounds is None else bounds[1] - bounds[0])
 
-    def estimate(found: Coefficient) -> Estimate:
-        return found.estimate(clusters, inference.confidence)
+    def estimate(coefficient: Coefficient) -> Estimate:
+        return coefficient.estimate(clusters, inference.confidence)
 
     shared = value_of_sums(
         _moments(wrong if bounds is None else np.where(there[:, None], apart, np.nan)),

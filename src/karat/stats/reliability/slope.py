@@ -78,8 +78,8 @@ def _too_few(x: NDArray[np.float64], y: NDArray[np.float64], units: NDArray[np.i
     """Why there is no estimate; None where there is one. Without errors there would be a slope of 0 that looks sure."""
     if (count := len(np.unique(units))) < FEWEST:
         return f"fewer than {FEWEST} {what} ({count})"
-    for values, found in ((x, "what it depends on"), (y, "the score or its error")):
+    for values, name in ((x, "what it depends on"), (y, "the score or its error")):
         common = np.unique(values.round(12), return_counts=True)[1].max()
         if len(values) - common < VARYING:
-            return f"{found} differs on fewer than {VARYING} rows ({len(values) - common})"
+            return f"{name} differs on fewer than {VARYING} rows ({len(values) - common})"
     return None

@@ -121,7 +121,7 @@ class ConfidenceSequence:
     def course(self) -> tuple[Array, Array, Array]:
         """The rows that were asked, the lower and the upper end, after each unit so far; each of shape (units,)."""
         known, units = self.population, self.units
-        asked = known.rows_left[0] - known.rows_left[1 : units + 1]
+        numbers = known.rows_left[0] - known.rows_left[1 : units + 1]
         totals, scored = self._totals[:units].cumsum(), self._counts[:units].cumsum()
         left = known.rows_left[1 : units + 1]
         possible = np.maximum(scored + left, 1)
@@ -129,7 +129,7 @@ class ConfidenceSequence:
         high = np.minimum(known.range - self._high.course[:units], (totals + known.range * left) / possible)
         high[scored + left == 0] = known.range
         low, high = np.maximum.accumulate(low), np.minimum.accumulate(high)
-        return asked, known.bounds[0] + low, known.bounds[0] + np.maximum(low, high)
+        return numbers, known.bounds[0] + low, known.bounds[0] + np.maximum(low, high)
 
     def add(self, totals: Array, counts: Array, cheap: Array | None = None) -> None:
         """Add the next units: the sum of the scores of each, and how many of its rows have one, each of shape (units,).
@@ -169,11 +169,11 @@ class ConfidenceSequence:
         """
         if self.width <= width:
             return 0
-        asked, rows = self.asked, self.rows
-        if asked == 0:
+        done, rows = self.asked, self.rows
+        if done == 0:
             return rows
-        needed = (self.width / width) ** 2 / (1 / asked - 1 / rows + 1e-300)
-        return max(1, min(rows - asked, ceil(1 / (1 / needed + 1 / rows)) - asked))
+        needed = (self.width / width) ** 2 / (1 / done - 1 / rows + 1e-300)
+        return max(1, min(rows - done, ceil(1 / (1 / needed + 1 / rows)) - done))
 
     @property
     def _rows_left(self) -> float:
@@ -243,36 +243,36 @@ class ConfidenceSequence:
 
     def _prepare(self) -> None:
         """Compute what the next bets follow from: slopes, stakes, and where the hypotheses are."""
-        known, asked = self.population, self.units
-        self._first = asked
-        self._next = min(max(asked + 1, int(asked * GROWTH)), len(known))
+        known, units = self.population, self.units
+        self._first = units
+        self._next = min(max(units + 1, int(units * GROWTH)), len(known))
         self._slopes, self.variance = self._fit()
-        size = self._next - asked
-        self._extremes = known.extremes(self._slopes[: known.drawn.shape[1]], asked, size)
+        size = self._next - units
+        self._extremes = known.extremes(self._slopes[: known.drawn.shape[1]], units, size)
         if size == 0:
             return
-        scored = (self._sums[1] + known.rows_left[0] / len(known)) / (asked + 1)  # rows with a score in a unit
-        distances = self._distances * scored * len(known) / known.units_left[asked]
+        scored = (self._sums[1] + known.rows_left[0] / len(known)) / (units + 1)  # rows with a score in a unit
+        distances = self._distances * scored * len(known) / known.units_left[units]
         self._stakes = distances / (self.variance + distances**2)
-        if asked and (estimate := self._estimate()) == estimate:
+        if units and (estimate := self._estimate()) == estimate:
             self._low.refine(estimate)
             self._high.refine(known.range - estimate)
 
     def _fit(self) -> tuple[Array, float]:
         """How scores follow from the free metrics, and the variance of what is left, from the units so far."""
-        known, asked = self.population, self.units
+        known, units = self.population, self.units
         prior = (known.range * known.largest[0] / 2) ** 2 if len(known) else 1.0
         slopes = np.zeros(self._drawn.shape[1])
         if not self._sums[1]:
             return slopes, prior
         mean = self._sums[0] / self._sums[1]
-        rest = known.weights[:asked] * (self._totals[:asked] - mean * self._counts[:asked])
-        drawn = self._drawn[:asked]
-        if slopes.size and asked > slopes.size + 2:
+        rest = known.weights[:units] * (self._totals[:units] - mean * self._counts[:units])
+        drawn = self._drawn[:units]
+        if slopes.size and units > slopes.size + 2:
             fitted, *_ = np.linalg.lstsq(drawn, rest, rcond=None)
             left = rest - drawn @ fitted
             explained, unexplained = float(rest @ rest - left @ left), float(left @ left)
-            noise = slopes.size * unexplained / (asked - slopes.size)
+            noise = slopes.size * unexplained / (units - slopes.size)
             slopes = fitted * max(0.0, 1 - noise / explained) if explained > 0 else slopes
             rest = rest - drawn @ slopes
-        return slopes, (prior + float(rest @ rest)) / (asked + 1)
+        return slopes, (prior + float(rest @ rest)) / (units + 1)

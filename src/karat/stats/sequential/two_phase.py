@@ -35,8 +35,8 @@ class TwoPhase:
             return 1.0 if self.foretold <= 0 else float("inf")
         return sqrt(self.foretold / self.rest * (self.expensive + self.cheap) / self.cheap)
 
-    def rows_for(self, width: float, rows: int, asked: int = 0) -> int:
+    def rows_for(self, width: float, rows: int, so_far: int = 0) -> int:
         """About how many further rows of the expensive score an interval of this width takes, at the best ratio."""
         variance = self.rest + (self.foretold / self.ratio if self.foretold > 0 else 0.0)
         needed = variance / (width / (2 * 1.96 * LOOKING)) ** 2
-        return max(0, round(needed / (1 + needed / rows)) - asked)
+        return max(0, round(needed / (1 + needed / rows)) - so_far)

@@ -56,7 +56,7 @@ class Until:
         return ""
 
 
-def describe_stop(asked: int, rows: int, met: str) -> str:
+def describe_stop(number: int, rows: int, met: str) -> str:
     """The sentence on asking that ended after `asked` of `rows`; `met` is what `Until.met` says.
 
     >>> describe_stop(212, 3_000, "width 0.06")
@@ -64,5 +64,5 @@ def describe_stop(asked: int, rows: int, met: str) -> str:
     >>> describe_stop(3_000, 3_000, "")
     'stopped at 3,000 of 3,000 rows, by the end of the rows'
     """
-    why = f"its rule ({met})" if met and asked < rows else "the end of the rows"
-    return f"stopped at {asked:,} of {rows:,} rows, by {why}"
+    why = f"its rule ({met})" if met and number < rows else "the end of the rows"
+    return f"stopped at {number:,} of {rows:,} rows, by {why}"

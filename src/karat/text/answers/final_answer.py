@@ -107,10 +107,10 @@ def find_words(text: str) -> list[str]:
     >>> find_words("In short: the answer is Paris. I am sure.")[0]
     'Paris'
     """
-    found = [box.formula] if (box := _boxes(text, "any")) else []
+    texts = [box.formula] if (box := _boxes(text, "any")) else []
     final, announced = find_announcements(text)
-    found += [_first_sentence(text[start:]) for start in (announced, final) if start]
-    return [*found, text]
+    texts += [_first_sentence(text[start:]) for start in (announced, final) if start]
+    return [*texts, text]
 
 
 def find_letter(text: str) -> tuple[str, str] | None:

@@ -30,7 +30,7 @@ def strip_marks(text: str) -> str:
     return _RAISED.sub(_strip_raised, _NOTE.sub(" ", _WITHOUT_MEANING.sub("", text)))
 
 
-def _strip_raised(found: re.Match[str]) -> str:
-    before, after = found[1], found.string[found.end() :][:1]
+def _strip_raised(match: re.Match[str]) -> str:
+    before, after = match[1], match.string[match.end() :][:1]
     stays = _POWER.fullmatch(before) if before else after.isalpha()
-    return found[0] if stays else f"{before} "
+    return match[0] if stays else f"{before} "

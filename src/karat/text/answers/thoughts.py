@@ -25,10 +25,10 @@ def split_thoughts(text: str) -> tuple[str, str]:
     """
     text = text.strip("\ufeff\u200b \t\r\n")
     if channels := _CHANNEL.findall(text):
-        said: dict[bool, str] = {True: "", False: ""}
+        parts: dict[bool, str] = {True: "", False: ""}
         for name, content in channels:
-            said[name == "analysis"] += _MARK.sub("", content.partition("<|message|>")[2]) + "\n"
-        return said[False].strip(), said[True].strip()
+            parts[name == "analysis"] += _MARK.sub("", content.partition("<|message|>")[2]) + "\n"
+        return parts[False].strip(), parts[True].strip()
     if bare := _BARE_CHANNELS.match(text):
         return text[bare.end() :].strip(), bare[0]
     thoughts = list[str]()

@@ -29,13 +29,13 @@ def _write(name: str, written: dict[str, str]) -> None:
     written[name] = f'modules["{name}"] = await (async () => {{\n{body}return {{ {listed} }};\n}})();'
 
 
-def _take(found: re.Match[str]) -> str:
+def _take(match: re.Match[str]) -> str:
     r"""An import as a constant.
 
     >>> _take(_IMPORT.match('import { a, b as c } from "./d.js";\n'))
     'const { a, b: c } = modules["d.js"];\n'
     """
-    names, module = found[1], f'modules["{found[2]}"]'
+    names, module = match[1], f'modules["{match[2]}"]'
     if names.startswith("* as "):
         return f"const {names[5:]} = {module};\n"
     if not names.startswith("{"):

@@ -192,9 +192,9 @@ class Content:
             return None
         shown, clean = self._show(self.compared), self.redaction.clean
         notes = [*shown.notes, *self._slice_notes, *(note for _, own in self._values for note in own)]
-        found = answer_compared(shown)
-        found["compared"] |= {"notes": list(map(clean, notes)), "aligned_by": clean(shown.by)}
-        return {**found, "command": command}
+        answer = answer_compared(shown)
+        answer["compared"] |= {"notes": list(map(clean, notes)), "aligned_by": clean(shown.by)}
+        return {**answer, "command": command}
 
     @property
     def _notes(self) -> Iterator[str]:
@@ -210,9 +210,9 @@ class Content:
     def _left_out(self, metric: SharedMetric) -> Array:
         """Which rows a rule left out when it ended the asking, shape (systems, rows)."""
         pairs = zip(self.matched.runs, metric.by_run, strict=True)
-        found = [run.left_out(scored.spec) for run, scored in pairs]
+        masks = [run.left_out(scored.spec) for run, scored in pairs]
         nothing = np.empty(0, np.int64)
-        numbers = [nothing if each is None else np.flatnonzero(each) for each in found]
+        numbers = [nothing if each is None else np.flatnonzero(each) for each in masks]
         return np.array([self._table.mark(at, each) for at, each in enumerate(numbers)])
 
     def _command(self, options: Mapping[str, object]) -> str | None:

@@ -47,10 +47,10 @@ def refuse_replacing(path: Path, systems: Sequence[str]) -> None:
     if not path.exists():
         return
     with path.open("rb") as file:
-        found = _SYSTEMS.search(file.read(_HEAD))
+        match = _SYSTEMS.search(file.read(_HEAD))
     known: object = None
     with suppress(ValueError):
-        known = json.loads(html.unescape(found[1].decode())) if found else None
+        known = json.loads(html.unescape(match[1].decode())) if match else None
     if known != list(systems):
         what = f"a report on {' and '.join(map(str, known))}" if isinstance(known, list) else "another page"
         remedy = "name another file (-o), or replace it with --overwrite (overwrite=True)"

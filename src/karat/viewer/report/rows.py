@@ -32,7 +32,7 @@ def cut_name(name: str) -> str:
 def hold_rows(table: RowTable, choice: ChosenRows, by: str | None, *, numbered: bool) -> list[dict[str, Any]]:
     """The chosen rows; `numbered`: without their ids."""
     cells = read_cells(table, choice.rows, whole=True)
-    shown = show_rows(table, choice.rows, whole=True, most=_limit(cells), found=cells)
+    shown = show_rows(table, choice.rows, whole=True, most=_limit(cells), ready=cells)
     labels = None if by is None else field_labels(table, Field("column", by))
     for row, each in zip(choice.rows.tolist(), shown, strict=True):
         each["groups"] = {}

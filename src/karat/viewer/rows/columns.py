@@ -101,8 +101,8 @@ def encode(run: Run, name: str) -> pa.DictionaryArray:
     """The values of a column, labelled as the slices of a comparison; `DataError` where they are too many."""
     seen, labels, parts = set[str](), dict[str, int](), [np.empty(0, np.int16)]
     for chunk in run.column(name).chunks:
-        codes, found = encode_groups(plain_column(chunk), seen, name)
-        numbers = [labels.setdefault(label, len(labels)) for label in found]
+        codes, new = encode_groups(plain_column(chunk), seen, name)
+        numbers = [labels.setdefault(label, len(labels)) for label in new]
         parts.append(np.array(numbers, np.int16)[codes])
     named = pa.array([None if label == _NULL else label for label in labels], pa.string())
     return pa.DictionaryArray.from_arrays(np.concatenate(parts), named)

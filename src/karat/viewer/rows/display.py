@@ -111,7 +111,7 @@ def _describe_column(table: RowTable, name: str) -> dict[str, Any]:
 
 
 def show_rows(
-    table: RowTable, rows: Array, *, whole: bool = False, most: int | None = None, found: Sequence[Any] | None = None
+    table: RowTable, rows: Array, *, whole: bool = False, most: int | None = None, ready: Sequence[Any] | None = None
 ) -> list[dict[str, Any]]:
     """The rows: their ids, texts of up to `most` characters, scores, differences from the first system, and labels.
 
@@ -122,7 +122,7 @@ def show_rows(
     most = most or (WHOLE if whole else EXCERPT)
     systems = [_System(table, at, most) for at in range(len(table.runs))]
     shown = []
-    cells = read_cells(table, rows, whole=whole) if found is None else found
+    cells = read_cells(table, rows, whole=whole) if ready is None else ready
     for row, name, *of_row in zip(rows.tolist(), table.name_rows(rows), *cells, strict=True):
         question, gold = (_first(systems, of_row, role) for role in ("question", "reference"))
         answers = [system.show(each, gold) for system, each in zip(systems, of_row, strict=True)]

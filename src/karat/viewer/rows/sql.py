@@ -100,5 +100,5 @@ def in_command(table: RowTable) -> RowSql:
     return RowSql(table, name)
 
 
-def _join(found: list[str]) -> str:
-    return f"({' OR '.join(found)})" if len(found) > 1 else "".join(found) or "false"
+def _join(conditions: list[str]) -> str:
+    return f"({' OR '.join(conditions)})" if len(conditions) > 1 else "".join(conditions) or "false"

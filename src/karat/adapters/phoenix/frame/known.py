@@ -48,9 +48,9 @@ def _search(evaluator: Any, output: pa.Array) -> Column:
     """The counts of matches, and what Phoenix says of a text with as many."""
     counts, first, number = np.unique(_counts(evaluator.pattern, output), return_index=True, return_inverse=True)
     examples = output.take(pa.array(first)).to_pylist()
-    said = [text if text is None else evaluator._evaluate({"output": text})[0].explanation for text in examples]  # noqa: SLF001
+    explanations = [text if text is None else evaluator._evaluate({"output": text})[0].explanation for text in examples]  # noqa: SLF001
     score = pc.greater(pa.array(counts[number]), 0).cast(pa.float64())
-    return _column(evaluator, score, pa.array(said, pa.string()).take(pa.array(number)), {"output": output})
+    return _column(evaluator, score, pa.array(explanations, pa.string()).take(pa.array(number)), {"output": output})
 
 
 def _counts(pattern: re.Pattern[str], texts: pa.Array) -> NDArray[np.int64]:

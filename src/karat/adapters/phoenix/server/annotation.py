@@ -61,9 +61,9 @@ def find_ids(columns: Iterable[str]) -> tuple[str, str]:
     columns = list(columns)
     for each, names in TARGETS.items():
         likely = [name for name in columns if each in name.lower() and "parent" not in name.lower()]
-        found = next((name for name in names if name in columns), likely[0] if len(likely) == 1 else None)
-        if found is not None:
-            return each, found
+        column = next((name for name in names if name in columns), likely[0] if len(likely) == 1 else None)
+        if column is not None:
+            return each, column
         if likely:
             raise ColumnError(f"{', '.join(likely)} could each be the {each}: {names[0]} is expected")
     expected = ", ".join(names[0] for names in TARGETS.values())

@@ -128,9 +128,9 @@ def _read_pages(http: Any, project: str, since: datetime | None, progress: Progr
     cursor: str | None = ""
     done = 0
     while cursor is not None:
-        found = http.get(f"v1/projects/{project}/spans", params=query | ({"cursor": cursor} if cursor else {}))
-        found.raise_for_status()
-        page = found.json()
+        response = http.get(f"v1/projects/{project}/spans", params=query | ({"cursor": cursor} if cursor else {}))
+        response.raise_for_status()
+        page = response.json()
         if not (rows := [_to_row(span) for span in reversed(page["data"])]):
             return
         yield _to_batch(rows)

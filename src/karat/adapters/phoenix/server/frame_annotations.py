@@ -49,10 +49,10 @@ def to_annotation_dataframe(dataframe: Any, score_names: Sequence[str] | None = 
     frame["label"] = [None if is_missing(label) else str(label) for label in frame["label"]]
     frame = frame.astype(object).where(frame.notna(), None)
     unscored = [isinstance(each, Mapping) and "signature" in each for each in frame["metadata"]]
-    said = frame[[*_RESULT[:2]]].notna().any(axis=1) | (frame["explanation"].notna() & ~np.array(unscored))
-    if said.any() and not said.all():
-        warnings.warn(f"{(~said).sum()} rows without a score are left out", stacklevel=2)
-        frame = frame[said].reset_index(drop=True)
+    annotated = frame[[*_RESULT[:2]]].notna().any(axis=1) | (frame["explanation"].notna() & ~np.array(unscored))
+    if annotated.any() and not annotated.all():
+        warnings.warn(f"{(~annotated).sum()} rows without a score are left out", stacklevel=2)
+        frame = frame[annotated].reset_index(drop=True)
     return frame
 
 

@@ -45,13 +45,13 @@ def propose(folder: Path) -> Proposals:
 
     Raises `OSError` where the folder cannot be read.
     """
-    found = survey(folder)
-    trials = _Trials(found.files)
-    alone = [each for file in found.files for each in trials.score_alone(file)]
+    surveyed = survey(folder)
+    trials = _Trials(surveyed.files)
+    alone = [each for file in surveyed.files for each in trials.score_alone(file)]
     joined = trials.score_joined({each.data.path for each in alone})
     scorable = [*alone, *joined]
     used = {each.data.path for each in scorable} | {each.gold.path for each in joined if each.gold}
-    rest = [file for file in found.files if file.path not in used]
+    rest = [file for file in surveyed.files if file.path not in used]
     questions = [file for file in rest if _asks(file)]
     without = [file for file in rest if file.fills("prediction") and file not in questions and not _is_gold(file)]
     unclear = [*filter(None, map(_doubt, scorable)), *trials.unclear]
@@ -61,7 +61,7 @@ def propose(folder: Path) -> Proposals:
         unclear.append(f"not every pair of files was tried, only {MOST_TRIALS}")
     judged = [(file, find_judges(file.roles.keys() - {"reference"})) for file in without]
     groups = [fit_lengths(group, trials.score_again) for group in group_systems(scorable, unclear)]
-    return Proposals(found, groups, questions, judged, unclear)
+    return Proposals(surveyed, groups, questions, judged, unclear)
 
 
 @dataclass
@@ -77,8 +77,8 @@ class _Trials:
         """The file with the metrics of all tasks at once, else with the metrics of each that can be scored."""
         tasks = [specs for roles, specs in TASKS.items() if all(map(file.fills, roles))]
         together = tuple(spec for specs in tasks for spec in specs)
-        if together and (found := self._score(file, together)):
-            yield from self._score_others(found)
+        if together and (scorable := self._score(file, together)):
+            yield from self._score_others(scorable)
         elif len(tasks) > 1:
             for each in filter(None, (self._score(file, specs) for specs in tasks)):
                 yield from self._score_others(each)
@@ -90,8 +90,8 @@ class _Trials:
             for (role, of_gold), specs in TASKS.items()
             for file in self.files
             if file.path not in done and file.fills(role)
-            for found in self._find_gold(file, role, of_gold, specs, done)
-            for each in self._score_others(found)
+            for scorable in self._find_gold(file, role, of_gold, specs, done)
+            for each in self._score_others(scorable)
         ]
 
     def _find_gold(

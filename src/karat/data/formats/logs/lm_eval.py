@@ -40,8 +40,8 @@ def add_choices(source: Source) -> Source:
 
 def _read_row(row: dict[str, Any]) -> tuple[str | None, list[str] | None]:
     target = row["target"]
-    if found := _likelihoods(row):
-        choices, likelihoods = found
+    if pair := _likelihoods(row):
+        choices, likelihoods = pair
         return most_likely(choices, likelihoods), _golds(choices, target)
     answers = parse_cell(row["filtered_resps"])
     answer = answers[0] if isinstance(answers, list) and answers else None

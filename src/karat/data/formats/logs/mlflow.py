@@ -84,8 +84,8 @@ def _parse(value: Any) -> Any:
 
 def _documents(span: dict[str, Any]) -> Iterator[str]:
     """The texts that a retriever found."""
-    found = _attribute(span, "mlflow.spanOutputs") if _attribute(span, "mlflow.spanType") == "RETRIEVER" else None
-    for document in found if isinstance(found, list) else ():
+    output = _attribute(span, "mlflow.spanOutputs") if _attribute(span, "mlflow.spanType") == "RETRIEVER" else None
+    for document in output if isinstance(output, list) else ():
         if isinstance(document, dict) and isinstance(text := document.get("page_content"), str):
             yield text
 

@@ -111,19 +111,19 @@ def _is_quantifier(node: Node) -> bool:
 def _of_items(items: list[Node], node: Node) -> Solution:
     if len(items) == 1:
         return read_solution(items[0])
-    given = [read_solution(item) for item in items]
-    first = given[0].names
-    if not first or not all(each.names or item.kind != "rel" for each, item in zip(given, items, strict=True)):
+    solutions = [read_solution(item) for item in items]
+    first = solutions[0].names
+    if not first or not all(each.names or item.kind != "rel" for each, item in zip(solutions, items, strict=True)):
         kind = node.kind if any(item.kind == "rel" for item in items) else "list"
         return Solution((), Node(kind, tuple(items)))
-    values = tuple(each.value for each in given)
-    if all(each.names in {first, ()} for each in given):
+    values = tuple(each.value for each in solutions)
+    if all(each.names in {first, ()} for each in solutions):
         return Solution(first, Node("list", tuple(part for value in values for part in _listed(value))))
-    bases = [tuple(name.partition("_")[0] for name in each.names) for each in given]
+    bases = [tuple(name.partition("_")[0] for name in each.names) for each in solutions]
     if all(base == bases[0] for base in bases):  # x_1 = 1, x_2 = 2
         return Solution(bases[0], Node("list", values))
-    names = tuple(name for each in given for name in each.names)
-    if len(names) != len(values) or any(len(each.names) > 1 for each in given):
+    names = tuple(name for each in solutions for name in each.names)
+    if len(names) != len(values) or any(len(each.names) > 1 for each in solutions):
         return Solution((), node)
     flat = [base[0] for base in bases]
     width = next((at for at, name in enumerate(flat) if name in flat[:at]), len(flat))

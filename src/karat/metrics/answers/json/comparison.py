@@ -61,20 +61,20 @@ class LeafScores:
         self._scores: list[dict[tuple[str, str], float | str]] = [{} for _ in metrics]
         self._asked: list[dict[tuple[str, str], None]] = [{} for _ in metrics]
 
-    def add(self, at: JsonField, predicted: str, expected: str, found: Found) -> None:
+    def add(self, at: JsonField, predicted: str, expected: str, lists: Found) -> None:
         """Add a pair of leaves of a field with a rule to those found."""
         pair, rule = (predicted, expected), at.rule or 0
         score = self._scores[rule].get(pair)
         if score is None:
             self._asked[rule][pair] = None
         elif isinstance(score, str):
-            found.unscored.append((at, score))
+            lists.unscored.append((at, score))
         elif score >= 1:
-            found.equal.append(at)
+            lists.equal.append(at)
             return
         elif score > 0:
-            found.partial.append((at, score))
-        found.different.append(at)
+            lists.partial.append((at, score))
+        lists.different.append(at)
 
     def resolve(self) -> bool:
         """Score the pairs that were asked for; returns whether there were any."""
@@ -99,45 +99,45 @@ class Comparer:
     matched: bool
     pairs: PairBudget = field(default_factory=lambda: PairBudget("fields", FIELDS))
 
-    def compare(self, predicted: Any, expected: Any, at: JsonField, found: Found) -> None:
+    def compare(self, predicted: Any, expected: Any, at: JsonField, lists: Found) -> None:
         """Add the leaves of two values at a field to those found."""
         kind, other = predicted.__class__, expected.__class__
         if kind is dict is other and predicted and expected:
             for name, item in expected.items():
                 mine = predicted.get(name, _MISSING)
                 if mine is _MISSING:
-                    collect(item, at.at(name), found.missing)
+                    collect(item, at.at(name), lists.missing)
                 else:
-                    self.compare(mine, item, at.at(name), found)
+                    self.compare(mine, item, at.at(name), lists)
             for name, item in predicted.items():
                 if name not in expected:
-                    collect(item, at.at(name), found.extra)
+                    collect(item, at.at(name), lists.extra)
         elif kind is list is other and predicted and expected:
-            self._compare_lists(predicted, expected, at.at(ITEM), found)
+            self._compare_lists(predicted, expected, at.at(ITEM), lists)
         elif (kind in _NESTED and predicted) or (other in _NESTED and expected):
-            collect(expected, at, found.missing)
-            collect(predicted, at, found.extra)
+            collect(expected, at, lists.missing)
+            collect(predicted, at, lists.extra)
         elif self.scores is None or at.rule is None or kind in _BARE or other in _BARE:
-            (found.equal if kind is other and predicted == expected else found.different).append(at)
+            (lists.equal if kind is other and predicted == expected else lists.different).append(at)
         else:
-            self.scores.add(at, _spell_scalar(predicted), _spell_scalar(expected), found)
+            self.scores.add(at, _spell_scalar(predicted), _spell_scalar(expected), lists)
 
-    def _compare_lists(self, predicted: list[Any], expected: list[Any], at: JsonField, found: Found) -> None:
+    def _compare_lists(self, predicted: list[Any], expected: list[Any], at: JsonField, lists: Found) -> None:
         if self.matched and self.scores is None:
-            predicted, expected = self._take_equal(predicted, expected, at, found)
+            predicted, expected = self._take_equal(predicted, expected, at, lists)
         paired = min(len(predicted), len(expected))
         if self.matched and paired and max(len(predicted), len(expected)) > 1 and self._may_fit(predicted, expected):
-            predicted, expected = self._match(predicted, expected, at, found)
+            predicted, expected = self._match(predicted, expected, at, lists)
             paired = 0
         for place in range(paired):
-            self.compare(predicted[place], expected[place], at, found)
+            self.compare(predicted[place], expected[place], at, lists)
         for item in expected[paired:]:
-            collect(item, at, found.missing)
+            collect(item, at, lists.missing)
         for item in predicted[paired:]:
-            collect(item, at, found.extra)
+            collect(item, at, lists.extra)
 
     def _take_equal(
-        self, predicted: list[Any], expected: list[Any], at: JsonField, found: Found
+        self, predicted: list[Any], expected: list[Any], at: JsonField, lists: Found
     ) -> tuple[list[Any], list[Any]]:
         """Pair equal items, which one of the best assignments does; returns the items that are left."""
         left, rest = [], list(expected)
@@ -145,7 +145,7 @@ class Comparer:
             for place, item in enumerate(rest):
                 if mine == item and _same_types(mine, item):
                     self.pairs.spend(place // _QUICK)
-                    collect(rest.pop(place), at, found.equal)
+                    collect(rest.pop(place), at, lists.equal)
                     break
             else:
                 self.pairs.spend(len(rest) // _QUICK)
@@ -157,7 +157,7 @@ class Comparer:
         return self.scores is not None or any(item and item.__class__ in _NESTED for item in (*predicted, *expected))
 
     def _match(
-        self, predicted: list[Any], expected: list[Any], at: JsonField, found: Found
+        self, predicted: list[Any], expected: list[Any], at: JsonField, lists: Found
     ) -> tuple[list[Any], list[Any]]:
         """Compare items in the pairs of the best assignment; returns the items without a partner.
 
@@ -179,24 +179,24 @@ class Comparer:
         chosen = assign(weights)
         for row, column in chosen:
             if (row, column) in kept:
-                found.add(kept[row, column])
+                lists.add(kept[row, column])
             else:
-                self.compare(predicted[row], expected[column], at, found)
+                self.compare(predicted[row], expected[column], at, lists)
         rows, columns = {row for row, _ in chosen}, {column for _, column in chosen}
         alone = [item for row, item in enumerate(predicted) if row not in rows]
         return alone, [item for column, item in enumerate(expected) if column not in columns]
 
 
-def collect(value: Any, at: JsonField, found: list[JsonField]) -> None:
+def collect(value: Any, at: JsonField, leaves: list[JsonField]) -> None:
     """Add the leaves of a value at a field."""
     if value and value.__class__ is dict:
         for name, item in value.items():
-            collect(item, at.at(name), found)
+            collect(item, at.at(name), leaves)
     elif value and value.__class__ is list:
         for item in value:
-            collect(item, at.at(ITEM), found)
+            collect(item, at.at(ITEM), leaves)
     else:
-        found.append(at)
+        leaves.append(at)
 
 
 def count_leaves(value: Any) -> int:

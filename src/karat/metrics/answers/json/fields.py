@@ -29,18 +29,18 @@ FieldMeasure: TypeAlias = Literal["f1", "precision", "recall"]
 
 def read_metrics(metrics: Mapping[str, Any]) -> dict[str, Metric]:
     """The metric of each pattern of paths; `SpecError` unless each is a pattern and a metric of two texts."""
-    found = {}
+    parsed = {}
     for pattern, spec in sorted(metrics.items()):
         read_pattern(pattern)
         if not isinstance(spec, str):
             raise SpecError(f"{pattern!r}: the spec of a metric as text is expected, such as 'token_f1'")
-        each = found[pattern] = parse_spec(spec)
+        each = parsed[pattern] = parse_spec(spec)
         about = each.definition
         if dict(about.columns) != {"prediction": TEXT, "reference": TEXT} or about.remote:
             raise SpecError(f"{pattern!r}: {spec} is not a metric of prediction and reference that needs no model")
         if (about.low, about.high, about.direction) != (0, 1, "maximize"):
             raise SpecError(f"{pattern!r}: a metric from 0 to 1, with 1 for equal, is expected, and {spec} is none")
-    return found
+    return parsed
 
 
 def _check_metrics(metrics: Mapping[str, Any]) -> dict[str, str]:
@@ -147,12 +147,12 @@ def _count(rows: Iterable[Found | str], path: str | None) -> Rows:
     return replace(collect_rows(counts, 3), details=details)
 
 
-def _count_row(found: Found, path: str | None) -> tuple[list[float], dict[str, list[str]]] | str:
-    named = {kind: [at.path for at in getattr(found, kind) if at.counted] for kind in KINDS}
+def _count_row(lists: Found, path: str | None) -> tuple[list[float], dict[str, list[str]]] | str:
+    named = {kind: [at.path for at in getattr(lists, kind) if at.counted] for kind in KINDS}
     equal, different, missing, extra = map(len, named.values())
     if not (equal or different or missing or extra):
         return f"neither prediction nor reference has the field {path}"
-    if unscored := next((f"{at.path}: {reason}" for at, reason in found.unscored if at.counted), None):
+    if unscored := next((f"{at.path}: {reason}" for at, reason in lists.unscored if at.counted), None):
         return unscored
-    right = equal + sum(score for at, score in found.partial if at.counted)
+    right = equal + sum(score for at, score in lists.partial if at.counted)
     return [right, equal + different + extra, equal + different + missing], named

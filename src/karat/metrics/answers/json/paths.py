@@ -26,14 +26,14 @@ def read_pattern(text: str) -> Steps:
     steps: list[str | int] = []
     at = 0
     while text != "*" and at < len(text):
-        if (found := _STEP.match(text, at)) is None:
+        if (match := _STEP.match(text, at)) is None:
             break
-        quoted, name = found.groups()
+        quoted, name = match.groups()
         try:
             steps.append(json.loads(quoted) if quoted else name or ITEM)
         except ValueError:  # an escape that JSON does not have
             break
-        at = found.end()
+        at = match.end()
     if text != "*" and (not steps or at < len(text)):
         raise SpecError(f'{text!r} is not a path, such as total, items[*].price, address["zip.code"] or * for all')
     return tuple(steps)
@@ -63,9 +63,9 @@ class JsonField:
 
     def at(self, step: str | int) -> JsonField:
         """The field of a name in objects, or of the items of a list."""
-        if (found := self.fields.get(step)) is None:
-            found = self.fields[step] = self._make(step)
-        return found
+        if (field := self.fields.get(step)) is None:
+            field = self.fields[step] = self._make(step)
+        return field
 
     def _make(self, step: str | int) -> JsonField:
         steps = (*self.steps, step)

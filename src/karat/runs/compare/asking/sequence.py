@@ -53,11 +53,11 @@ class AskedTogether:
         order = AskingOrder.draw(keys, stop.seed)
         runs = [(matched.runs[each], matched.rows.order(each)) for each in (0, at)]
         specs = [metric.by_run[each].spec for each in (0, at)]
-        asked = np.ones(len(keys), bool)
+        is_asked = np.ones(len(keys), bool)
         for (run, rows), spec in zip(runs, specs, strict=True):
             if (left_out := run.left_out(spec)) is not None:
-                asked &= ~left_out[rows]
-        if not asked[order.rows[: stop.asked]].all() or asked.sum() != stop.asked:
+                is_asked &= ~left_out[rows]
+        if not is_asked[order.rows[: stop.asked]].all() or is_asked.sum() != stop.asked:
             return None
         scores = [run.statistics(spec)[rows, 0] for (run, rows), spec in zip(runs, specs, strict=True)]
         others = [each.spec for each in runs[0][0].manifest.metrics if each.spec != specs[0] and not each.counts]

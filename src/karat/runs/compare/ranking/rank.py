@@ -92,9 +92,9 @@ def _rank(matched: Matched, metric: SharedMetric, inference: Inference, by: str 
         if part.slice is None:
             scored.append(~np.logical_or.reduce(np.isnan(part.statistics), axis=(1, 2)))
     every = np.concatenate(scored)
-    if (asked := find_asked(matched, metric)) is not None:
-        every = asked.copy()
-        every[asked] = np.concatenate(scored)
+    if (is_asked := find_asked(matched, metric)) is not None:
+        every = is_asked.copy()
+        every[is_asked] = np.concatenate(scored)
     values = _read_values(matched, metric, inference, every, by)
     for label, each in sums.items():
         yield Evidence(
@@ -124,15 +124,15 @@ def _read_values(
             keys = np.zeros(int(order.max(initial=-1)) + 1, np.uint64)
             keys[order] = clusters.keys
         slices = {label: np.sort(order[part[scored[part]]]) for label, part in parts.items()}
-        found = RunValues(run, inference, None if clusters is None else clusters.about.column, keys)
+        reader = RunValues(run, inference, None if clusters is None else clusters.about.column, keys)
         chosen = None if whole else np.sort(order[scored])
-        values.append(found.read(own.spec, slices, by=by if whole else None, rows=chosen))
+        values.append(reader.read(own.spec, slices, by=by if whole else None, rows=chosen))
     return values
 
 
-def _note_missing(names: Sequence[str], found: Iterable[Evidence]) -> Iterator[str]:
+def _note_missing(names: Sequence[str], evidence: Iterable[Evidence]) -> Iterator[str]:
     """How many rows of each ranking of all rows do not count, and which systems have no score for most of them."""
-    for each in found:
+    for each in evidence:
         if each.slice is None and (out := each.n - each.scored):
             most = max(each.missing)
             who = ", ".join(name for name, missing in zip(names, each.missing, strict=True) if missing == most)

@@ -268,22 +268,22 @@ def join_letters(groups: Sequence[str]) -> str:
 
 
 def order_systems(
-    names: Sequence[str], found: Sequence[Evidence], correction: Adjustment, confidence: float, **about: Any
+    names: Sequence[str], evidence: Sequence[Evidence], correction: Adjustment, confidence: float, **about: Any
 ) -> Ranked:
     """A ranking of each piece of evidence; all tests are one family. `about`: further fields of `Ranked`."""
     standings = stand(
-        [[value.value for value in each.values] for each in found],
-        [each.tests for each in found],
-        [each.direction for each in found],
+        [[value.value for value in each.values] for each in evidence],
+        [each.tests for each in evidence],
+        [each.direction for each in evidence],
         level=round(1 - confidence, 12),
         correction=correction,
     )
-    pairs = zip(found, standings, strict=True)
+    pairs = zip(evidence, standings, strict=True)
     return Ranked(
         systems=tuple(names),
         confidence=confidence,
         correction=correction,
-        family=sum(int(np.isfinite(each.tests.p[np.triu_indices(len(names), 1)]).sum()) for each in found),
+        family=sum(int(np.isfinite(each.tests.p[np.triu_indices(len(names), 1)]).sum()) for each in evidence),
         rankings=tuple(Ranking(**vars(each), names=names, standing=standing) for each, standing in pairs),
         **about,
     )

@@ -209,8 +209,8 @@ def _compare_lengths(where: str, table: pa.Table, columns: Mapping[str, str], sc
         wrong = scored & ~((values >= 0) & np.isfinite(values))
         if wrong.any():
             row = int(wrong.argmax())
-            found = column[row].as_py()
-            expected = f"expected an answer, or its length, found {'none' if found is None else found}"
+            value = column[row].as_py()
+            expected = f"expected an answer, or its length, found {'none' if value is None else value}"
             raise DataError(f"{name_row(where, row + 1)}, column {columns[role]!r}: {expected}")
         lengths.append(values[scored])
     one, other = lengths
@@ -265,18 +265,18 @@ def _read_winners(
     return shares
 
 
-def _note(verdicts: _Verdicts, found: Strengths, cluster: str | None, *, order_effect: bool) -> Iterator[str]:
+def _note(verdicts: _Verdicts, strengths: Strengths, cluster: str | None, *, order_effect: bool) -> Iterator[str]:
     if out := verdicts.n - len(verdicts.shares):
         yield f"{out} of {verdicts.n} rows do not count: they have no winner"
     if cluster is not None:
         yield f"verdicts that share {cluster} are taken together"
-    if found.order is not None:
-        value, low, high = _spell_shares(found.order)
+    if strengths.order is not None:
+        value, low, high = _spell_shares(strengths.order)
         yield f"of two equal systems, the one that stands first wins {value} % [{low}, {high}] of untied verdicts"
     elif order_effect:
         yield "no system stood in both places often enough to tell the effect of the order from strength"
-    if found.effect is not None:
-        value, low, high = _spell_shares(found.effect, 1 / 3)
+    if strengths.effect is not None:
+        value, low, high = _spell_shares(strengths.effect, 1 / 3)
         wins = f"wins {value} % [{low}, {high}] of untied verdicts"
         yield f"of two equal systems, the one whose answer is twice as long {wins}; strengths are those at equal length"
     elif verdicts.longer is not None:

@@ -75,7 +75,7 @@ class RepeatedJudge:
         orders = [each.orders for each in vote.votes or [vote] if each.orders is not None]
         if rubric.swap is not None and isinstance(rubric.form, Label) and orders:
             choices, turned = rubric.form.choices, rubric.swap.swap_label
-            raised = [choices[given] - choices[turned(opposite)] for given, opposite in orders]
+            raised = [choices[choice] - choices[turned(opposite)] for choice, opposite in orders]
             cells |= {"first": sum(raised) / len(raised), "consistent": vote.consistent}
         return cells
 
@@ -181,7 +181,7 @@ def _count_criteria(rows: Iterable[Sequence[Mapping[str, Any]]]) -> dict[str, di
             for verdict in ("passed", "failed"):
                 for criterion in vote.get(verdict) or ():
                     of_row.setdefault(criterion, Counter())[verdict] += 1
-        for criterion, found in of_row.items():
-            counts.setdefault(criterion, Counter()).update(found, differ=int(len(found) > 1))
+        for criterion, verdicts in of_row.items():
+            counts.setdefault(criterion, Counter()).update(verdicts, differ=int(len(verdicts) > 1))
     ordered = sorted(counts, key=lambda criterion: (-counts[criterion]["failed"], criterion))
     return {each: {name: counts[each][name] for name in ("passed", "failed", "differ")} for each in ordered}

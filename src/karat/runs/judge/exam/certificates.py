@@ -33,20 +33,20 @@ class _Figures:
 _FORM = KeptForm("certificates", "karat judge --exam --certify 0.05 --keep-certificate", _Figures)
 
 
-def save_certificates(found: Exam, path: str | Path) -> None:
+def save_certificates(exam: Exam, path: str | Path) -> None:
     """Write the certificates of all judges of an exam to a file of JSON; `SpecError` where it has none."""
     figures = [
         (
             judge.metric,
             {
-                "source": found.name,
-                "questions": found.questions,
+                "source": exam.name,
+                "questions": exam.questions,
                 "limit": next(iter(judge.certificates.values())).limit,
                 "alpha": judge.alpha,
                 "classes": to_json(judge.certificates),
             },
         )
-        for judge in found.judges
+        for judge in exam.judges
         if judge.metric is not None and judge.certificates
     ]
     if not figures:
@@ -74,18 +74,18 @@ def cite(metric: Metric, kept: Sequence[Mapping[str, Any]], path: str | Path) ->
     return describe_certificates(passed, figures["limit"], figures["alpha"], figures["questions"])
 
 
-def _bare(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in found.items() if name != "upper"}
+def _bare(figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in figures.items() if name != "upper"}
 
 
-def describe_certificates(found: Mapping[str, Certificate], limit: float, alpha: float, questions: int) -> str:
+def describe_certificates(certificates: Mapping[str, Certificate], limit: float, alpha: float, questions: int) -> str:
     """Which classes are certified, in a sentence.
 
     >>> from karat.stats.reliability.certificate import certify_each
     >>> describe_certificates(certify_each({"empty": (0, 90), "hedge": (9, 90)}, 0.05), 0.05, 0.05, 90)
     'certified: accepts < 5 % of wrong answers: empty (α = 0.05 for all together, 90 questions); not certified: hedge'
     """
-    passed, others = ([name for name, each in found.items() if each.passed is kind] for kind in (True, False))
+    passed, others = ([name for name, each in certificates.items() if each.passed is kind] for kind in (True, False))
     rest = f"not certified: {', '.join(others)}"
     if not passed:
         return f"{rest} (limit {100 * limit:g} %, α = {alpha:g}, {questions} questions)"

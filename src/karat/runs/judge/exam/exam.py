@@ -196,13 +196,13 @@ class _Marked:
         """What the exam says of one metric that accepts these answers."""
         wrong = np.where(self.truth == 1, 1 - accepted, accepted)  # how wrong each verdict is
         results = {}
-        for name, kind, asked, dropped in list_classes(self.paper):
+        for name, kind, number, dropped in list_classes(self.paper):
             rows = self.classes == name
             error = self._estimate(wrong, rows, inference)
             taken = wrong[rows & ~np.isnan(wrong)]
             results[name] = ClassResult(
-                name, kind.group, kind.truth, asked, len(taken), int(np.count_nonzero(taken)), dropped, error,
-                ClassResult.count_questions(error, asked, self.paper.questions, width, inference.confidence),
+                name, kind.group, kind.truth, number, len(taken), int(np.count_nonzero(taken)), dropped, error,
+                ClassResult.count_questions(error, number, self.paper.questions, width, inference.confidence),
             )  # fmt: skip
         kinds = [CLASSES[each] for each in self.classes]
 
@@ -285,9 +285,9 @@ def _beside_people(
     progress: Progress | None,
 ) -> Iterator[Examinee]:
     """Each judge with what people's labels of the system's own answers say of the same errors."""
-    asked, selection = int(any(metric.asks_model for metric in metrics)), paper.selection
+    calls, selection = int(any(metric.asks_model for metric in metrics)), paper.selection
     read = {name: getattr(selection, name) for name in ("human", "gold", "on", "where", "limit")}
-    examination = examine(selection.data, metrics, **read, map=selection.map or None, ask=asked, progress=progress,
+    examination = examine(selection.data, metrics, **read, map=selection.map or None, ask=calls, progress=progress,
                     confidence=inference.confidence, seed=inference.seed)  # fmt: skip
     for judge, examined in zip(judges, examination.judges, strict=True):
         people = examined.people

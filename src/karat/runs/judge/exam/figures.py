@@ -105,8 +105,8 @@ class Examinee:
             (self.pressed, "accepts {} of wrong answers that press it to"),
             (self.false_blame, "refuses {} of right answers"),
         )
-        if told := [words.format(percent(each)) for each, words in shares if each.value is not None]:
-            yield "; ".join(told)
+        if parts := [words.format(percent(each)) for each, words in shares if each.value is not None]:
+            yield "; ".join(parts)
         if bad := [each for each in self.worst() if (each.error.low or 0) > _FRIENDLY]:
             names = ", ".join(f"{each.name} ({percent(each.error)})" for each in bad)
             yield f"it is wrong on most answers of: {names}"
@@ -118,8 +118,8 @@ class Examinee:
 
     def worst(self) -> list[ClassResult]:
         """The classes with errors, the most first."""
-        found = [each for each in self.classes.values() if each.error.value]
-        return sorted(found, key=lambda each: -(each.error.value or 0))
+        erring = [each for each in self.classes.values() if each.error.value]
+        return sorted(erring, key=lambda each: -(each.error.value or 0))
 
     def _describe_implied(self) -> Iterator[str]:
         if self.implied is None:

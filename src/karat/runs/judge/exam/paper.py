@@ -78,19 +78,19 @@ def make_exam(rows: Any, *, questions: int = QUESTIONS, classes: Collection[str]
     chosen = choose_classes(classes)
     selection = rows if isinstance(rows, Selection) else Selection(rows)
     source = read_gold(selection, max(questions, _POOL), seed)
-    drawn, asked, dropped = source.questions[:questions], Counter[str](), Counter[str]()
+    drawn, counts, dropped = source.questions[:questions], Counter[str](), Counter[str]()
     pool = _Pool(source.questions, seed)
     made_rows = []
     for question in drawn:
         candidates = pool.draw(question)
-        for name, made in chosen.items():
-            answer = _make(candidates, name, made, seed, dropped)
+        for name, kind in chosen.items():
+            answer = _make(candidates, name, kind, seed, dropped)
             if answer is not None:
-                asked[name] += 1
-                made_rows.append(_row(question, name, made, answer))
+                counts[name] += 1
+                made_rows.append(_row(question, name, kind, answer))
     types = Counter(each.type for each in drawn)
     table = _tabulate(made_rows, source.mapping)
-    return Paper(table, source, len(drawn), {name: asked[name] for name in chosen},
+    return Paper(table, source, len(drawn), {name: counts[name] for name in chosen},
                  {name: dropped[name] for name in chosen}, dict(types.most_common()),
         selection)  # fmt: skip
 
@@ -129,15 +129,15 @@ def _shape(question: Question) -> tuple[str, ...]:
         return (question.type,)
     words = question.gold.split()
     size = "text" if len(words) > 8 else "phrase" if len(words) > 2 else "word"
-    asked = next((word for word in ("why", "how", "who") if (question.text or "").lower().startswith(word)), "")
-    return ("other", asked, size if size == "text" else f"{size}, {'name' if words[-1][0].isupper() else 'no name'}")
+    opening = next((word for word in ("why", "how", "who") if (question.text or "").lower().startswith(word)), "")
+    return ("other", opening, size if size == "text" else f"{size}, {'name' if words[-1][0].isupper() else 'no name'}")
 
 
-def _make(drawn: Drawn, name: str, made: AnswerClass, seed: int, dropped: Counter[str]) -> MadeAnswer | None:
+def _make(drawn: Drawn, name: str, kind: AnswerClass, seed: int, dropped: Counter[str]) -> MadeAnswer | None:
     """The first answer of a class that cannot be right; None where there is none."""
     number = number_of(drawn.question.key, seed, name)
     alike = sorted(drawn.alike, key=lambda each: number_of(each.key, number))  # each class begins with another
-    for answer in made.make(Drawn(drawn.question, alike, drawn.others), Random(number)):  # noqa: S311  (nothing secret)
+    for answer in kind.make(Drawn(drawn.question, alike, drawn.others), Random(number)):  # noqa: S311  (nothing secret)
         if not _is_doubtful(answer, drawn.question.references):
             return answer
         dropped[name] += 1
@@ -152,12 +152,12 @@ def _is_doubtful(answer: MadeAnswer, references: Sequence[str]) -> bool:
     return around and any(contains_words(answer.text, each) for each in references)
 
 
-def _row(question: Question, name: str, made: AnswerClass, answer: MadeAnswer) -> dict[str, Any]:
+def _row(question: Question, name: str, kind: AnswerClass, answer: MadeAnswer) -> dict[str, Any]:
     return {
         "exam_id": f"{number_of(question.key):016x} {name}",
         "exam_question": question.key,
         "exam_class": name,
-        "exam_truth": made.truth,
+        "exam_truth": kind.truth,
         "exam_edit": answer.edit,
         "question": question.text,
         "contexts": question.contexts,

@@ -164,6 +164,6 @@ def _read(plan: Plan, drawn: _Draw) -> Iterator[Question]:
             if not texts:
                 drawn.without_gold += 1
                 continue
-            asked = columns["question"][at] if "question" in columns else None
+            question = columns["question"][at] if "question" in columns else None
             passages = columns["contexts"][at] if "contexts" in columns else None
-            yield Question(asked or None, tuple(dict.fromkeys(texts)), None if passages is None else tuple(passages))
+            yield Question(question or None, tuple(dict.fromkeys(texts)), None if passages is None else tuple(passages))

@@ -37,14 +37,14 @@ class ClassResult:
 
     @classmethod
     def count_questions(
-        cls, error: Estimate, asked: int, questions: int, width: float | None, confidence: float
+        cls, error: Estimate, answers: int, questions: int, width: float | None, confidence: float
     ) -> int | None:
         """How many questions give a share like this one an interval of this width; None where nobody can say.
 
         >>> ClassResult.count_questions(Estimate(0.1, 0.06, 0.16, 100), 100, 200, 0.05, 0.95)
         1260
         """
-        if width is None or error.value is None or not asked:
+        if width is None or error.value is None or not answers:
             return None
         share = (error.value * error.n + 2) / (error.n + 4)  # a share of 0 in a few rows is not known to be 0
         deviations, low, high = student_quantile((1 + confidence) / 2, math.inf), 1, _MOST
@@ -52,7 +52,7 @@ class ClassResult:
             middle = (low + high) // 2
             ends = wilson_interval(share, middle, deviations)
             low, high = (low, middle) if ends[1] - ends[0] <= width else (middle + 1, high)
-        return math.ceil(low * questions / asked)
+        return math.ceil(low * questions / answers)
 
 
 def class_table(

@@ -21,10 +21,10 @@ def find_instrument(raters: Raters, judges: Sequence[Rater], bounds: Ends, infer
     A score that was not asked for again is one verdict. None where the verdicts do not show it: there is one row, or
     one verdict on each.
     """
-    asked = [(OWN,) if each.votes is None else each.votes.prompts for each in judges]
-    shared = [name for name in dict.fromkeys(asked[0]) if all(name in names for names in asked)]
+    tried = [(OWN,) if each.votes is None else each.votes.prompts for each in judges]
+    shared = [name for name in dict.fromkeys(tried[0]) if all(name in names for names in tried)]
     columns, prompts, of_judges = list[np.ndarray](), list[int](), list[int]()
-    for at, (judge, names) in enumerate(zip(judges, asked, strict=True)):
+    for at, (judge, names) in enumerate(zip(judges, tried, strict=True)):
         scores = judge.scores[:, None] if judge.votes is None else judge.votes.scores
         kept = [column for column, name in enumerate(names) if name in shared]
         columns.append(scores[:, kept])

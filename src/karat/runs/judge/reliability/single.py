@@ -110,9 +110,9 @@ class Reliability:
         """How often the judge was asked, and what it failed to answer."""
         if (votes := self._rater.votes) is None:
             return None
-        asked = votes.asked.sum(axis=1)
-        unreadable = np.where(asked > 0, votes.unreadable.sum(axis=1) / np.maximum(asked, 1), np.nan)
-        return Replies(int(asked.sum()), self._mean_of(unreadable), votes.errors)
+        calls = votes.asked.sum(axis=1)
+        unreadable = np.where(calls > 0, votes.unreadable.sum(axis=1) / np.maximum(calls, 1), np.nan)
+        return Replies(int(calls.sum()), self._mean_of(unreadable), votes.errors)
 
     def find_noise(self) -> Noise | None:
         """How far the repetitions differ."""
@@ -188,8 +188,8 @@ class Reliability:
     def _mean_of(self, values: Array, bounds: Ends = (0.0, 1.0)) -> Estimate:
         return self._estimate(mean(values, bounds=bounds, weights=self._raters.weights))
 
-    def _estimate(self, found: Coefficient) -> Estimate:
-        return found.estimate(self._raters.clusters, self._inference.confidence)
+    def _estimate(self, coefficient: Coefficient) -> Estimate:
+        return coefficient.estimate(self._raters.clusters, self._inference.confidence)
 
     @cached_property
     def _mean(self) -> Array:

@@ -13,9 +13,9 @@ from karat.stats.value import Estimate, format_value
 PANEL = "judges together"
 
 
-def component_table(name: str, found: Instrument) -> Table:
+def component_table(name: str, instrument: Instrument) -> Table:
     """The components of variance of the verdicts on a row, and their parts in the variance of the mean."""
-    components = found.components
+    components = instrument.components
     whole = sum(components.variances.values())
     parts = components.parts(components.rows, components.levels, components.repeats)
     total = sum(parts.values())
@@ -23,7 +23,7 @@ def component_table(name: str, found: Instrument) -> Table:
         [name, format_value(each), _percent(each, whole), _percent(parts[name], total)]
         for name, each in components.variances.items()
     ]
-    notes = [f"one verdict on each of {components.rows} rows: the mean ± {found.single:.3f}"]
+    notes = [f"one verdict on each of {components.rows} rows: the mean ± {instrument.single:.3f}"]
     if not components.repeated:
         notes.append("repeat: with what rows, prompts and judges do only together; --ask 3 tells them apart")
     if components.negative:
@@ -46,11 +46,11 @@ def list_panel(panel: JudgePanel) -> Iterator[tuple[str, Estimate]]:
         yield from list_means(panel.instrument)
 
 
-def list_means(found: Instrument) -> Iterator[tuple[str, Estimate]]:
+def list_means(instrument: Instrument) -> Iterator[tuple[str, Estimate]]:
     """The mean of verdicts with its intervals."""
-    yield "mean score, other rows", found.rows_alone
-    if facets := found.components.facets:
-        yield f"mean score, other rows and {' and '.join(f'{name}s' for name in facets)}", found.value
+    yield "mean score, other rows", instrument.rows_alone
+    if facets := instrument.components.facets:
+        yield f"mean score, other rows and {' and '.join(f'{name}s' for name in facets)}", instrument.value
 
 
 def _percent(part: float, whole: float) -> str:

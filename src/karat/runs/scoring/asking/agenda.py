@@ -175,9 +175,9 @@ class RowAgenda:
     @property
     def progress(self) -> str:
         """How narrow the interval is, in words."""
-        value, asked, rows = self.sequence.value, self.sequence.asked, self.sequence.rows
+        value, number, rows = self.sequence.value, self.sequence.asked, self.sequence.rows
         shown = "no score" if np.isnan(value) else f"{value:.4f} ± {self.sequence.width / 2:.4f}"
-        return f"{self.name} {shown}, {asked:,} of {rows:,} rows, about {self.more:,} more"
+        return f"{self.name} {shown}, {number:,} of {rows:,} rows, about {self.more:,} more"
 
     @property
     def rows_counted(self) -> int:
@@ -202,10 +202,16 @@ class RowAgenda:
     @property
     def stop(self) -> Stop:
         """How it ended."""
-        asked, rows = self.sequence.asked, self.sequence.rows
+        number, rows = self.sequence.asked, self.sequence.rows
         rule = self.until.width, self.until.cost, bool(self.until.decisions)
         return Stop(
-            asked, rows, self.order.seed, self.met if asked < rows else "", *rule, paired=self.paired, drift=self._drift
+            number,
+            rows,
+            self.order.seed,
+            self.met if number < rows else "",
+            *rule,
+            paired=self.paired,
+            drift=self._drift,
         )
 
     @property

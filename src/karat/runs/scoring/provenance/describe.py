@@ -64,8 +64,8 @@ def describe_run(plan: Plan, selection: Selection, name: str, task: Mapping[str,
 
 def _certificates() -> dict[str, Any]:
     """What certificates say of the judges, where the user named a file of them."""
-    found = current_context().certificates
-    return {CERTIFICATES: dict(found)} if found else {}
+    certificates = current_context().certificates
+    return {CERTIFICATES: dict(certificates)} if certificates else {}
 
 
 def _encoders() -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _source_name(source: Any) -> str:
 def _command_line() -> str:
     program, *words = sys.argv or ["python"]
     called = "python -m karat" if Path(program).name == "__main__.py" else shlex.quote(Path(program).name)
-    settings = f"  # {found}" if (found := current_context().settings) else ""
+    settings = f"  # {text}" if (text := current_context().settings) else ""
     return " ".join([called, *(shlex.quote(hide_secrets(word)) for word in words)]) + settings
 
 

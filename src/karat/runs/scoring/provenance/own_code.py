@@ -54,11 +54,11 @@ def _find_imported(file: Path, package: str) -> Iterator[tuple[str, bytes]]:
             if top == "karat" or (installed and [top] != parts[:1]):
                 continue
             path = root.joinpath(*name.split("."))
-            found = next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)
-            if found is None or found in seen or len(seen) > MOST:
+            module = next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)
+            if module is None or module in seen or len(seen) > MOST:
                 continue
-            seen.add(found)
-            left.append((_read(found), name if found.stem == "__init__" else name.rpartition(".")[0]))
+            seen.add(module)
+            left.append((_read(module), name if module.stem == "__init__" else name.rpartition(".")[0]))
             yield name, left[-1][0]
 
 

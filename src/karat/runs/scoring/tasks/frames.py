@@ -101,8 +101,8 @@ def _find_ids(frame: Frame) -> str:
     """Which columns may tell the rows apart, in words."""
     names = frame.schema.names
     fitting = [each for each in names if singular(each) in ROW_IDS or each.lower().endswith("id")]
-    found = "that tells them apart, id='COLUMN'"
-    return f"{found}; {', '.join(fitting)} may do" if fitting else f"{found}; there are: {', '.join(names)}"
+    expected = "that tells them apart, id='COLUMN'"
+    return f"{expected}; {', '.join(fitting)} may do" if fitting else f"{expected}; there are: {', '.join(names)}"
 
 
 def score_frame_rows(frame: Frame, plan: Plan, progress: Progress | None) -> Iterator[Done]:

@@ -48,11 +48,11 @@ class Total:
         """Add a batch; `keys`, each of shape (rows,), come from `ClusterFinder`."""
         scored = rows.scored
         if rows.reasons is not None:
-            found = Counter[str](rows.reasons[~scored].tolist())
-            left_out = [reason for reason in found if reason.startswith(LEFT_OUT)]
-            not_asked = sum(map(found.pop, left_out))
+            counts = Counter[str](rows.reasons[~scored].tolist())
+            left_out = [reason for reason in counts if reason.startswith(LEFT_OUT)]
+            not_asked = sum(map(counts.pop, left_out))
             self.n, self.not_asked = self.n - not_asked, self.not_asked + not_asked
-            self.reasons.update(found)
+            self.reasons.update(counts)
         self.n += len(scored)
         if not scored.any():
             return

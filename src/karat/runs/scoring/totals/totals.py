@@ -124,8 +124,8 @@ class Totals:
         """
         about, stored = _read_state(state)
         for name, expected in self._of.items():
-            if (found := about["of"][name]) != expected:
-                raise DataError(f"totals with {name} {expected!r} expected, found them with {found!r}")
+            if (actual := about["of"][name]) != expected:
+                raise DataError(f"totals with {name} {expected!r} expected, found them with {actual!r}")
         other = Totals(self._plan)
         if other._ids is not None:
             other._ids.add(np.frombuffer(next(stored), "<u8"))

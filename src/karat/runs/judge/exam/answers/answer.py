@@ -66,8 +66,8 @@ class Drawn:
         >>> Drawn(Question("Which is NOT a metal?", ("wood",)), (), ()).asks("not", "never")
         True
         """
-        said = (self.question.text or "").lower().replace("?", " ").replace(",", " ").split()
-        return any(word in said for word in words)
+        question = (self.question.text or "").lower().replace("?", " ").replace(",", " ").split()
+        return any(word in question for word in words)
 
 
 @dataclass(frozen=True)

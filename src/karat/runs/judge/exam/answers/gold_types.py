@@ -140,13 +140,13 @@ def read_date(text: str) -> PartialDate | None:
     for pattern in _DATES:
         if (match := pattern.fullmatch(text)) is None:
             continue
-        found = match.groupdict()
-        if decade := found.get("decade"):
+        parts = match.groupdict()
+        if decade := parts.get("decade"):
             return PartialDate(int(decade) * 10, decade=True)
-        month = int(found["number"]) if found.get("number") else _month(found.get("month"))
-        day = int(found["day"]) if found.get("day") else None
+        month = int(parts["number"]) if parts.get("number") else _month(parts.get("month"))
+        day = int(parts["day"]) if parts.get("day") else None
         if (day is None or 1 <= day <= 31) and (month is None or 1 <= month <= 12):
-            return PartialDate(int(found["year"]) if found.get("year") else None, month, day)
+            return PartialDate(int(parts["year"]) if parts.get("year") else None, month, day)
     return None
 
 
