@@ -180,7 +180,7 @@ def evaluation(
     start: int | None = None,
     **metadata: Any,
 ) -> AbstractContextManager[Evaluation | None]:
-    """A span `<name>.<how>` around an evaluation of `given`; None where neither spans nor events are recorded.
+    """A span `<name>.<how>` around an evaluation of `inputs`; None where neither spans nor events are recorded.
 
     `kind` is the evaluator's (code, llm, human), `cls` its class. `start` is in nanoseconds of `time.time_ns`;
     the default is now. An exception of the block becomes the span's status and is raised again.

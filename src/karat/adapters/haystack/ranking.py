@@ -54,11 +54,11 @@ def to_columns(retrieved: Lists, relevant: Lists, field: Field, *, first: bool =
 
 
 def number(
-    retrieved: Lists, relevant: Lists, read: Callable[[Document], Any], found: Numbers, wanted: Numbers, first: bool
+    retrieved: Lists, relevant: Lists, read: Callable[[Document], Any], ranks: Numbers, wanted: Numbers, first: bool
 ) -> None:
     """Number each document, in place: the index of its value among the different values of the relevant documents.
 
-    `found` receives the numbers of the retrieved documents, `wanted` the relevant ones'. With `first`, all
+    `ranks` receives the numbers of the retrieved documents, `wanted` the relevant ones'. With `first`, all
     retrieved documents but the first relevant one are `NONE`.
     """
     at = known_at = 0
@@ -69,13 +69,13 @@ def number(
         ]
         numbers = (places.get(value, NONE) for value in map(read, documents))
         if first:
-            found[at : at + len(documents)] = NONE
+            ranks[at : at + len(documents)] = NONE
             for rank, place in enumerate(numbers):
                 if place != NONE:
-                    found[at + rank] = place
+                    ranks[at + rank] = place
                     break
         else:
-            found[at : at + len(documents)] = list(numbers)
+            ranks[at : at + len(documents)] = list(numbers)
         at, known_at = at + len(documents), known_at + len(golds)
 
 
@@ -108,7 +108,7 @@ def _check_documents(lists: Lists, name: str) -> None:
 def warn_of_missing_retrievals(retrieved: Lists, places: pa.Array, field: Field) -> None:
     """Log how many questions score 0 because none of their retrieved documents can be compared.
 
-    `found` is the column of the retrieved documents: where one of them is relevant, the others are not read.
+    `places` is the column of the retrieved documents: where one of them is relevant, the others are not read.
     """
     read = reader(field)
     hits = _count(np.asarray(places.values), np.asarray(places.offsets))

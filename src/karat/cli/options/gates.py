@@ -158,14 +158,14 @@ class Gates:
                 added.setdefault(str(inner), enough_right.using(metric=inner, least=least, of=of, at=at))
         return [*metrics, *added.values()]
 
-    def check(self, metrics: Sequence[Metric], asked: Sequence[Metric], by: str | None, files: Sequence[Any]) -> Gates:
+    def check(self, metrics: Sequence[Metric], others: Sequence[Metric], by: str | None, files: Sequence[Any]) -> Gates:
         """The gates of these metrics, before anything is scored.
 
-        `asked` are the same metrics with their models; either spec names one. Where a model will be asked, the slices
+        `others` are the same metrics with their models; either spec names one. Where a model will be asked, the slices
         are looked for in the `files`. Raises `click.UsageError`, with the nearest name, for a gate of another metric or
         slice.
         """
-        numbers = {metric.spec: at for each in (metrics, asked) for at, metric in enumerate(each)}
+        numbers = {metric.spec: at for each in (metrics, others) for at, metric in enumerate(each)}
         gates = [replace(gate, at=_find(gate, numbers, by)) for gate in self.floors]
         if by is not None and (wanted := [gate for gate in gates if gate.column is not None]):
             _check_slices(wanted, by, files)

@@ -19,8 +19,8 @@ TARGETS = {  # the function, and what its result is, {} being that
 }
 
 
-def publish_run(name: str, target: str, output: str | None, runs: Iterable[str]) -> str:
-    """Publish a run, and say what was done. `given`: `KEY=VALUE`, for what the target's function takes by name."""
+def publish_run(name: str, target: str, output: str | None, assignments: Iterable[str]) -> str:
+    """Publish a run, and say what was done. `assignments`: `KEY=VALUE`, for what the target's function takes."""
     from karat.core.errors import did_you_mean  # noqa: PLC0415  (heavy)
 
     path, message = TARGETS[target]
@@ -32,7 +32,7 @@ def publish_run(name: str, target: str, output: str | None, runs: Iterable[str])
             f"--to {target} {'writes a file: -o FILE names it' if message is None else 'takes no -o'}"
         )
     settings: dict[str, Any] = {}
-    for text in runs:
+    for text in assignments:
         key, equals, value = text.partition("=")
         if key not in known or not equals:
             expected = ", ".join(f"{each}=…" for each in known)

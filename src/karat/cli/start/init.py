@@ -43,7 +43,7 @@ def init(folder: Path, *, overwrite: bool) -> None:
     from karat.core.atomic import write_text  # noqa: PLC0415
 
     proposals = propose(folder)
-    if not proposals.found.files:
+    if not proposals.survey.files:
         formats = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, each also .gz or .zst, or TREC's runs and qrels"
         raise click.ClickException(f"{folder} holds no data files ({formats}); `karat demo` shows an example")
     _print(open_screen(), folder, proposals)
@@ -70,12 +70,12 @@ def init(folder: Path, *, overwrite: bool) -> None:
 
 def _print(screen: Screen, folder: Path, proposals: Proposals) -> None:
     """What there is, what can be scored, and what could not be told."""
-    files, systems = proposals.found.files, [each for group in proposals.systems for each in group]
-    opened = f", of which the first {len(files)} were opened" * bool(proposals.found.further)
-    number = len(files) + proposals.found.further
+    files, systems = proposals.survey.files, [each for group in proposals.systems for each in group]
+    opened = f", of which the first {len(files)} were opened" * bool(proposals.survey.further)
+    number = len(files) + proposals.survey.further
     screen.line(f"{number:,} data file{'s' * (number != 1)} in {folder}{opened}")
     _list(screen, [f"  {file.path}: {_describe(file)}" for file in files])
-    if runs := proposals.found.runs:
+    if runs := proposals.survey.runs:
         screen.line(f"{len(runs)} run{'s' * (len(runs) != 1)} of karat")
     if systems:
         screen.line("can be scored, as the first 100 rows show:")

@@ -116,7 +116,7 @@ def make_files(folder: Path, proposals: Proposals) -> tuple[dict[Path, str], lis
 
     The workflow is in the repository that the folder is in, or else in the folder.
     """
-    left_out = [file for file in proposals.found.files if not _is_plain(str(file.path), *file.columns)]
+    left_out = [file for file in proposals.survey.files if not _is_plain(str(file.path), *file.columns)]
     systems = [
         kept
         for group in proposals.systems

@@ -113,8 +113,8 @@ def _nearest(name: str) -> str:
     if near := [each for each in names if is_misspelt(plain, each)] or _sharing(words, names):
         return f"; did you mean {' or '.join(map(repr, near[:_SHOWN]))}?"
     word = re.compile(rf"\b{re.escape(name)}(?=[^`]*(?:`[^`]*`[^`]*)*$)", re.IGNORECASE)  # not in code
-    found = [each.name for each in all_metrics() if word.search(each.definition.summary)][:_SHOWN]
-    nearest = f"; is it {' or '.join(found)}" if found else ""
+    mentioning = [each.name for each in all_metrics() if word.search(each.definition.summary)][:_SHOWN]
+    nearest = f"; is it {' or '.join(mentioning)}" if mentioning else ""
     column = f'a column of numbers is a metric too: -m "column({name})"'
     return f'{nearest}; "karat metrics" lists all {len(_metrics)}; {column}'
 

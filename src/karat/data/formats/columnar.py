@@ -111,11 +111,11 @@ def _find_shared(
 
 def _look_up(path: str | Path, wanted: Mapping[int, Sequence[Any]]) -> list[str]:
     """Of the columns of each row group those whose longest value in all rows has more than a batch's bytes."""
-    asked = sorted({column.path_in_schema for columns in wanted.values() for column in columns})
+    paths_read = sorted({column.path_in_schema for columns in wanted.values() for column in columns})
     shared = set[str]()
     with (
         open_file(path) as stored,
-        pq.ParquetFile(stored, read_dictionary=asked, pre_buffer=False, buffer_size=_PROBED_BYTES) as file,
+        pq.ParquetFile(stored, read_dictionary=paths_read, pre_buffer=False, buffer_size=_PROBED_BYTES) as file,
     ):
         for group, columns in wanted.items():
             paths = [column.path_in_schema for column in columns]

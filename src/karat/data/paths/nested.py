@@ -155,7 +155,7 @@ def _find_path(path: str, names: Sequence[str], read: Callable[[str], pa.Array])
         return read(path)
     holders = [(name, rest) for name in names if (rest := after_key(path, name))]
     inside = (_descend(read(name), rest) for name, rest in sorted(holders, key=lambda each: -len(each[0])))
-    return next((found for found in inside if found is not None), None)
+    return next((present for present in inside if present is not None), None)
 
 
 def find_filling(source: Source, paths: Sequence[str]) -> list[str]:

@@ -113,11 +113,11 @@ class _FormulaComparison:
             if letter[1] and (verdict := self.match(prediction, letter[1])):
                 return verdict
         if len(reference) < 2 * _SHORT and _TIME.search(reference):
-            given, wanted = (
+            answer, wanted = (
                 next(filter(None, map(parse_time, find_words(text))), None) for text in (prediction, reference)
             )
-            if given and wanted:
-                return given.equals(wanted)
+            if answer and wanted:
+                return answer.equals(wanted)
         expected = _answer(reference, self.notation)
         if expected is None:
             return _match_words(prediction, reference)

@@ -84,7 +84,7 @@ def _specialise(definition: Definition, settings: Mapping[str, Any]) -> Definiti
         inner = definition.inner.name if definition.inner else ""
         raise SpecError(f"answered: {inner} reads no prediction; column=NAME names a column that says what declines")
     lost = settings["penalty"] if threshold is None else threshold / (1 - threshold)
-    given = definition.inputs.named
+    inner_roles = definition.inputs.named
     return replace(
         definition,
         columns=MappingProxyType(columns),
@@ -92,7 +92,7 @@ def _specialise(definition: Definition, settings: Mapping[str, Any]) -> Definiti
         inputs=replace(
             definition.inputs,
             nulls=("prediction",) if settings["null"] == "declines" else (),
-            named=MappingProxyType({**given, role: name} if name else given),
+            named=MappingProxyType({**inner_roles, role: name} if name else inner_roles),
         ),
         low=-float(lost) if measure == "score" else 0.0,
         direction="minimize" if measure == "declined_answerable" else "maximize",

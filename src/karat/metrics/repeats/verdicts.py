@@ -69,7 +69,7 @@ def _split(items: pa.Array, offsets: Array, kind: pa.DataType) -> pa.Array:
 
 
 def _list_verdicts(judged: Configured, answers: Rows, details: Mapping[str, pa.Array]) -> list[dict[str, Any]]:
-    """What the judge says of each answer; `said` has the columns of it that are shown."""
+    """What the judge says of each answer; `details` has the columns of it that are shown."""
     scores, reasons = answers.scores(judged), answers.reason_column().to_pylist()
     rows = zip(*(column.to_pylist() for column in details.values()), strict=True)
     verdicts = []

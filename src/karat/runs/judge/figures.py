@@ -144,16 +144,16 @@ def _tabulate(
     names: Sequence[str], interval: str, rows: Iterator[tuple[Sequence[str], Estimate]], *, notes: Sequence[str] = ()
 ) -> Table:
     """Estimates under names; a name is blank where the row above has it and all names before it."""
-    found, above = list[Row](), [""] * len(names)
+    built, above = list[Row](), [""] * len(names)
     for own, each in rows:
         blank = True
         shown = ["" if (blank := blank and name == last) else name for name, last in zip(own[:-1], above, strict=False)]
         value = spell_estimate(each.value, each.low, each.high) if each.value is not None else Cell(str(each))
         cells: tuple[Cell | str, ...] = (*shown, own[-1], value, f"{each.n}" if each.value is not None else "")
-        found.append(Row(cells, value=each.value, low=each.low, high=each.high))
+        built.append(Row(cells, value=each.value, low=each.low, high=each.high))
         above = list(own)
     columns = (*(Column(name, name=True) for name in names), Column("value", interval), Column("n"))
-    return Table(columns, tuple(found), notes=tuple(notes))
+    return Table(columns, tuple(built), notes=tuple(notes))
 
 
 def _list_slice(pair: RaterPair) -> Iterator[tuple[Sequence[str], Estimate]]:

@@ -153,14 +153,14 @@ def match_labels(labels: LabelTable, ids: pa.Array, where: str) -> Array:
     """
     ids = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     ids = ids.cast(labels.ids.type)
-    found = pc.index_in(labels.ids, ids)
-    if found.null_count:
-        at = np.flatnonzero(np.asarray(found.is_null()))
+    index = pc.index_in(labels.ids, ids)
+    if index.null_count:
+        at = np.flatnonzero(np.asarray(index.is_null()))
         few = "; ".join(f"{labels.ids[row].as_py()!r} ({labels.place(row)})" for row in at[:_EXAMPLES])
         near = did_you_mean(labels.ids[at[0]].as_py(), ids.slice(0, 1000).drop_null().to_pylist(), total=len(ids))
         problem = f"{len(at)} of {len(labels)} labelled rows are not in {where}: {few}{near}"
         raise JoinError(f"{labels.source}: {problem}; remove them, or name the column of the ids with on (--on)")
-    positions = np.asarray(found, np.int64)
+    positions = np.asarray(index, np.int64)
     places = pc.index_in(ids, labels.ids).drop_null()
     if len(places) > len(labels):
         twice = int(np.argmax(np.bincount(np.asarray(places), minlength=len(labels)) > 1))

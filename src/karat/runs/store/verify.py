@@ -31,8 +31,8 @@ from karat.runs.store.manifest import read_manifest
 from karat.runs.store.parts import PartsFolder
 from karat.runs.store.run import open_run
 
-Found = TypeVar("Found")
-Given = ParamSpec("Given")
+Content = TypeVar("Content")
+Arguments = ParamSpec("Arguments")
 
 
 @dataclass
@@ -56,7 +56,9 @@ class Verified(JsonObject):
         """The state of the run."""
         return "damaged" if self.problems else "intact"
 
-    def read(self, reader: Callable[Given, Found], *args: Given.args, **options: Given.kwargs) -> Found | None:
+    def read(
+        self, reader: Callable[Arguments, Content], *args: Arguments.args, **options: Arguments.kwargs
+    ) -> Content | None:
         """What a reader of a file gives; None where that is damaged."""
         self.files += 1
         try:

@@ -156,7 +156,7 @@ def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> tuple[C
     labelled = int(np.count_nonzero(sides[0].influence.shares + sides[1].influence.shares))
     labels_alone = subtract(first, second, alone, confidence)
     used = any(each.spread.weight for each in sides)
-    found = Corrected(
+    difference = Corrected(
         value=value,
         low=low,
         high=high,
@@ -168,7 +168,7 @@ def _subtract(pairs: Judged, sides: Sequence[Fit], confidence: float) -> tuple[C
         uncorrected=mean_score(pairs.scores),
         labels_alone=labels_alone,
     )
-    return found, lambda confidence: ends(confidence)[1:]
+    return difference, lambda confidence: ends(confidence)[1:]
 
 
 def _worth(labelled: int, ends: Bounds, alone: Bounds) -> float | None:

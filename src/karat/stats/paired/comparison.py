@@ -69,8 +69,8 @@ class Comparison(JsonObject):
         the interval, where there is one, leaves out 0.
         """
         p = self.p if adjusted is None else adjusted
-        found = "unclear" if self.holds_zero else self._judge(self.difference, p, level)
-        return self.margin.verdict if found == "unclear" and self.margin is not None else found
+        plain = "unclear" if self.holds_zero else self._judge(self.difference, p, level)
+        return self.margin.verdict if plain == "unclear" and self.margin is not None else plain
 
     @property
     def holds_zero(self) -> bool | None:

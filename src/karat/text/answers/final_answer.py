@@ -210,23 +210,23 @@ def _last_within(text: str, notation: Notation) -> FinalAnswer | None:
 def _first_in(text: str, notation: Notation) -> FinalAnswer | None:
     """The formula that the first sentence gives as the answer: the first in it, but of `f(3) is 4` the second."""
     text = _first_sentence(text)
-    found: list[tuple[int, int, FinalAnswer]] = []
+    answers: list[tuple[int, int, FinalAnswer]] = []
     spans = _spans(text) if notation != "plain" else []
     for span in spans:
-        if found and found[-1][2].marked and (joint := _AND.fullmatch(text[found[-1][1] : span.start()])):
-            start, _, before = found.pop()
+        if answers and answers[-1][2].marked and (joint := _AND.fullmatch(text[answers[-1][1] : span.start()])):
+            start, _, before = answers.pop()
             formula = f"{before.formula}{' or ' if 'or' in joint[0] or '或' in joint[0] else ', '}"
-            found.append((start, span.end(), FinalAnswer(formula + _joined([span], text).formula, marked=True)))
+            answers.append((start, span.end(), FinalAnswer(formula + _joined([span], text).formula, marked=True)))
         else:
-            found.append((span.start(), span.end(), _joined([span], text)))
+            answers.append((span.start(), span.end(), _joined([span], text)))
     for start, end in zip([0, *(span.end() for span in spans)], [*(s.start() for s in spans), len(text)], strict=True):
         if notation != "latex":
             piece = text[:end]
-            found += [(m.start("plain"), m.end(), _number_answer(m)) for m in _PLAIN.finditer(piece, start)]
-            found += _runs(piece, start) if notation == "any" else []
-    found.sort(key=lambda each: (each[0], -each[1]))
+            answers += [(m.start("plain"), m.end(), _number_answer(m)) for m in _PLAIN.finditer(piece, start)]
+            answers += _runs(piece, start) if notation == "any" else []
+    answers.sort(key=lambda each: (each[0], -each[1]))
     answer, after = None, 0
-    for start, end, candidate in found:
+    for start, end, candidate in answers:
         if start < after:
             continue
         if answer is None or _TRIVIAL.fullmatch(answer.formula) or _VERB.match(text[after:start]):

@@ -33,7 +33,7 @@ class Proposals:
     not found, and the judges that could be asked about them. `unclear`: what could not be told, in sentences.
     """
 
-    found: Survey
+    survey: Survey
     systems: list[list[Scorable]]
     questions: list[DataFile]
     without_gold: list[tuple[DataFile, list[str]]]

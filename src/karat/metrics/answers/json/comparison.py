@@ -27,7 +27,7 @@ _BARE = {dict, list, type(None)}  # what a metric of texts cannot score
 
 
 @dataclass(slots=True)
-class Found:
+class FieldLists:
     """The leaves of two values: in both and equal, in both and different, only expected, only predicted.
 
     `partial`: the scores that a metric gives different leaves. `unscored`: why a leaf could not be scored.
@@ -40,7 +40,7 @@ class Found:
     partial: list[tuple[JsonField, float]] = field(default_factory=list)
     unscored: list[tuple[JsonField, str]] = field(default_factory=list)
 
-    def add(self, other: Found) -> None:
+    def add(self, other: FieldLists) -> None:
         for name in self.__slots__:
             getattr(self, name).extend(getattr(other, name))
 
@@ -61,7 +61,7 @@ class LeafScores:
         self._scores: list[dict[tuple[str, str], float | str]] = [{} for _ in metrics]
         self._asked: list[dict[tuple[str, str], None]] = [{} for _ in metrics]
 
-    def add(self, at: JsonField, predicted: str, expected: str, lists: Found) -> None:
+    def add(self, at: JsonField, predicted: str, expected: str, lists: FieldLists) -> None:
         """Add a pair of leaves of a field with a rule to those found."""
         pair, rule = (predicted, expected), at.rule or 0
         score = self._scores[rule].get(pair)
@@ -99,7 +99,7 @@ class Comparer:
     matched: bool
     pairs: PairBudget = field(default_factory=lambda: PairBudget("fields", FIELDS))
 
-    def compare(self, predicted: Any, expected: Any, at: JsonField, lists: Found) -> None:
+    def compare(self, predicted: Any, expected: Any, at: JsonField, lists: FieldLists) -> None:
         """Add the leaves of two values at a field to those found."""
         kind, other = predicted.__class__, expected.__class__
         if kind is dict is other and predicted and expected:
@@ -122,7 +122,7 @@ class Comparer:
         else:
             self.scores.add(at, _spell_scalar(predicted), _spell_scalar(expected), lists)
 
-    def _compare_lists(self, predicted: list[Any], expected: list[Any], at: JsonField, lists: Found) -> None:
+    def _compare_lists(self, predicted: list[Any], expected: list[Any], at: JsonField, lists: FieldLists) -> None:
         if self.matched and self.scores is None:
             predicted, expected = self._take_equal(predicted, expected, at, lists)
         paired = min(len(predicted), len(expected))
@@ -137,7 +137,7 @@ class Comparer:
             collect(item, at, lists.extra)
 
     def _take_equal(
-        self, predicted: list[Any], expected: list[Any], at: JsonField, lists: Found
+        self, predicted: list[Any], expected: list[Any], at: JsonField, lists: FieldLists
     ) -> tuple[list[Any], list[Any]]:
         """Pair equal items, which one of the best assignments does; returns the items that are left."""
         left, rest = [], list(expected)
@@ -157,7 +157,7 @@ class Comparer:
         return self.scores is not None or any(item and item.__class__ in _NESTED for item in (*predicted, *expected))
 
     def _match(
-        self, predicted: list[Any], expected: list[Any], at: JsonField, lists: Found
+        self, predicted: list[Any], expected: list[Any], at: JsonField, lists: FieldLists
     ) -> tuple[list[Any], list[Any]]:
         """Compare items in the pairs of the best assignment; returns the items without a partner.
 
@@ -165,13 +165,13 @@ class Comparer:
         """
         self.pairs.spend(len(predicted) * count_leaves(expected) + len(expected) * count_leaves(predicted))
         weights: list[list[float]] = []
-        kept: dict[tuple[int, int], Found] = {}
+        kept: dict[tuple[int, int], FieldLists] = {}
         nested = [_holds_list(item) for item in expected]
         for row, mine in enumerate(predicted):
             weights.append([])
             keeps = _holds_list(mine)
             for column, item in enumerate(expected):
-                pair = Found()
+                pair = FieldLists()
                 self.compare(mine, item, at, pair)
                 weights[-1].append(pair.weigh())
                 if keeps and nested[column]:

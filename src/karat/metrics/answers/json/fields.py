@@ -19,7 +19,7 @@ from karat.core.metric.definition import Definition
 from karat.core.metric.metric import Metric
 from karat.core.metric.rows import Rows, TooLong, collect_rows, divide
 from karat.core.metric.spec import parse as parse_spec
-from karat.metrics.answers.json.comparison import Comparer, Found, LeafScores, collect
+from karat.metrics.answers.json.comparison import Comparer, FieldLists, LeafScores, collect
 from karat.metrics.answers.json.parser import Invalid, parse
 from karat.metrics.answers.json.paths import JsonField, read_pattern
 
@@ -112,20 +112,20 @@ def json_fields(
     root = JsonField.root(map(read_pattern, rules), () if path is None else read_pattern(path))
     comparer = Comparer(scores, lists == "matched")
 
-    def compare(prediction: str, reference: str) -> Found | str:
+    def compare(prediction: str, reference: str) -> FieldLists | str:
         expected, predicted = (parse(text, fences=fences, nulls=nulls == "value") for text in (reference, prediction))
-        found = Found()
+        fields = FieldLists()
         if isinstance(expected, Invalid):
             return f"reference is not JSON: {expected.why}"
         if isinstance(predicted, Invalid):
-            collect(expected, root, found.missing)
+            collect(expected, root, fields.missing)
         else:
             comparer.pairs.spent = 0
             try:
-                comparer.compare(predicted, expected, root, found)
+                comparer.compare(predicted, expected, root, fields)
             except TooLong as error:
                 return str(error)
-        return found
+        return fields
 
     texts = prediction.to_pylist(), reference.to_pylist()
     if scores is not None:
@@ -134,12 +134,12 @@ def json_fields(
     return _count(map(compare, *texts), path)
 
 
-def _count(rows: Iterable[Found | str], path: str | None) -> Rows:
+def _count(rows: Iterable[FieldLists | str], path: str | None) -> Rows:
     """The counts of each row, and the paths of its fields of each kind."""
     counts: list[list[float] | str] = []
     paths: dict[str, list[list[str] | None]] = {kind: [] for kind in KINDS}
-    for found in rows:
-        row = found if isinstance(found, str) else _count_row(found, path)
+    for fields in rows:
+        row = fields if isinstance(fields, str) else _count_row(fields, path)
         counts.append(row if isinstance(row, str) else row[0])
         for kind in KINDS:
             paths[kind].append(None if isinstance(row, str) else row[1][kind])
@@ -147,7 +147,7 @@ def _count(rows: Iterable[Found | str], path: str | None) -> Rows:
     return replace(collect_rows(counts, 3), details=details)
 
 
-def _count_row(lists: Found, path: str | None) -> tuple[list[float], dict[str, list[str]]] | str:
+def _count_row(lists: FieldLists, path: str | None) -> tuple[list[float], dict[str, list[str]]] | str:
     named = {kind: [at.path for at in getattr(lists, kind) if at.counted] for kind in KINDS}
     equal, different, missing, extra = map(len, named.values())
     if not (equal or different or missing or extra):

@@ -199,7 +199,7 @@ class Ranked(JsonObject):
 
     def tables(self, *, percent: bool = False) -> list[Table]:
         """A table for each ranking: a row for each system, with its group, its rank and the ranks that it may have."""
-        found = []
+        built = []
         for each in self.rankings:
             factor = points(each.bounds) if percent else 1.0
             heading = Column("points" if factor > 1 else "value", f"{100 * self.confidence:g} % interval")
@@ -210,8 +210,8 @@ class Ranked(JsonObject):
                 rows.append(Row(cells, value=at.value, low=at.low, high=at.high))
             name = each.heading if len(self.rankings) > 1 else "system"
             columns = (Column(name, name=True), Column("group", name=True), *_RANKS, heading)
-            found.append(Table(columns, tuple(rows), each.heading, factor=factor))
-        return found
+            built.append(Table(columns, tuple(rows), each.heading, factor=factor))
+        return built
 
     def pair_table(self, ranking: Ranking) -> Table:
         """Every pair of systems in a ranking, with its test."""

@@ -70,7 +70,7 @@ def cite(metric: Metric, kept: Sequence[Mapping[str, Any]], path: str | Path) ->
     if changed:
         return f"the certificate in {path} has lapsed for {metric.name}: {'; '.join(changed)}; hold an exam again"
     figures = each["figures"]
-    passed = {name: Certificate(**_bare(found)) for name, found in figures["classes"].items()}
+    passed = {name: Certificate(**_bare(certificate)) for name, certificate in figures["classes"].items()}
     return describe_certificates(passed, figures["limit"], figures["alpha"], figures["questions"])
 
 

@@ -88,7 +88,7 @@ def ask_judges(
     if plan.answered is not None:
         kept = [plan.answered.get(metric.spec) for metric in plan.metrics]
         known = [each[0] if each else one for each, one in zip(kept, computed, strict=True)]
-        asked_before = {spec: asked for spec, (_, asked) in plan.answered.items()}
+        asked_before = {spec: outcome for spec, (_, outcome) in plan.answered.items()}
         return complete_rows(plan.metrics, columns, known, plan.labels), asked_before
     if not len(rows):
         return complete_rows(plan.metrics, columns, computed, plan.labels), {}
@@ -96,7 +96,7 @@ def ask_judges(
     judges = [at for at, each in enumerate(scored) if each is None]
     order = AskingOrder.draw(_unit_keys(plan, rows, numbers), plan.inference.seed)
     free, spent = _find_free(plan.metrics, scored), count_money([find_governor(plan.metrics[at]) for at in judges])
-    asking, asked = _Asking(plan, order, free, spent), dict[str, Asked]()
+    asking, outcomes = _Asking(plan, order, free, spent), dict[str, Asked]()
     for number, at in enumerate(judges, 1):
         metric = plan.metrics[at]
         reasons = null_reasons(cast_columns(metric, columns, plan.labels))
@@ -107,9 +107,9 @@ def ask_judges(
         agenda.close()
         if not agenda.capped:
             asked_rows = agenda.leave_out(asked_rows)
-            asked[metric.spec] = Asked.of(agenda.sequence, agenda.stop)
+            outcomes[metric.spec] = Asked.of(agenda.sequence, agenda.stop)
         scored[at] = asked_rows
-    return [each for each in scored if each is not None], asked
+    return [each for each in scored if each is not None], outcomes
 
 
 @dataclass(frozen=True)

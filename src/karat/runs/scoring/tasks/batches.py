@@ -106,8 +106,8 @@ def score_batches(plan: Plan, counter: RowCounter, warned: dict[str, str], befor
                 else:
                     from karat.runs.scoring.asking.ask import ask_judges  # noqa: PLC0415  (seldom)
 
-                    scored, asked = ask_judges(plan, batch.rows, batch.columns, batch.numbers, each.computed)
-                    batch = replace(batch, scored=scored, asked=asked)
+                    scored, outcomes = ask_judges(plan, batch.rows, batch.columns, batch.numbers, each.computed)
+                    batch = replace(batch, scored=scored, asked=outcomes)
             if plan.patched is not None:
                 batch = replace(batch, scored=plan.patched.explain(batch.scored, batch.rows))
         yield batch

@@ -31,15 +31,15 @@ def summarise_run(plan: Plan, totals: Totals, warned: Mapping[str, str], started
     grouped = {spec: sorted(each.groups.items()) for spec, each in totals.metrics.items()}
     groups = {spec: {label: total.value(place) for label, total in each} for spec, each in grouped.items()}
     joined = None
-    if found := plan.joined:
-        match = found.match()
+    if join := plan.joined:
+        match = join.match()
         joined = {
             "missing": match.missing.rows,
             "missing_ids": match.missing.ids,
             "unknown": match.unknown.rows,
             "unknown_ids": match.unknown.ids,
             **totals.counted["documents"],
-            **{str(side): dict(notes) for side, notes in found.side_notes.items()},
+            **{str(side): dict(notes) for side, notes in join.side_notes.items()},
         }
     corrected, corrected_groups = (
         ({}, {}) if totals.corrected is None else totals.corrected.values(None if clusters is None else place)

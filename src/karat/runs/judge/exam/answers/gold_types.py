@@ -174,7 +174,7 @@ def find_number(text: str) -> Fraction | None:
     (None, None)
     """
     text = text.strip().rstrip(".")
-    text = text[found.end() :] if (found := _QUALIFIER.match(text)) else text
+    text = text[qualifier.end() :] if (qualifier := _QUALIFIER.match(text)) else text
     whole = parse_number(text)
     if whole is not None and isinstance(whole.value, Fraction):
         return whole.value
