@@ -24,4 +24,4 @@ def test_rows_for_a_width() -> None:
     judged = TwoPhase(cheap=0.01, expensive=0.5, foretold=0.2, rest=0.05)
     assert judged.rows_for(0.05, 3_000) < people.rows_for(0.05, 3_000) / 2
     assert people.rows_for(1e-6, 3_000) == 3_000
-    assert people.rows_for(0.05, 3_000, asked=3_000) == 0
+    assert people.rows_for(0.05, 3_000, so_far=3_000) == 0

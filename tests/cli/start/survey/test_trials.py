@@ -136,7 +136,7 @@ def test_pipes_devices_links_to_folders_runs_and_hidden_folders_are_passed_over(
         write(tmp_path / name / "a.jsonl", {"prediction": "a", "gold": "a"})
     write(tmp_path / "karat-runs" / "first" / "manifest.json", {})
     write(tmp_path / "karat-runs" / "first" / "rows.jsonl", {"prediction": "a", "gold": "a"})
-    survey = propose(tmp_path).found
+    survey = propose(tmp_path).survey
     assert (survey.files, [str(run) for run in survey.runs]) == ([], ["karat-runs/first"])
 
 
@@ -146,5 +146,5 @@ def test_the_number_of_files_and_their_size_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(folder_module, "MOST_FILES", 3)
     monkeypatch.setattr(folder_module, "LARGEST", (tmp_path / "1.jsonl").stat().st_size)
     proposals = propose(tmp_path)
-    assert (len(proposals.found.files), proposals.found.further) == (3, 1)
+    assert (len(proposals.survey.files), proposals.survey.further) == (3, 1)
     assert any(line.startswith("2.jsonl: larger than") for line in proposals.unclear)
