@@ -63,7 +63,9 @@ class Server:
         for line in head.lower().split(b"\r\n"):
             if line.startswith(b"content-length:"):
                 while len(body) < int(line.partition(b":")[2]):
-                    body += connection.recv(1 << 16)
+                    if not (piece := connection.recv(1 << 16)):
+                        return False
+                    body += piece
         return True
 
 

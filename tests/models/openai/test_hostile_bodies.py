@@ -72,14 +72,19 @@ def server():
     """A server whose reply to any request under /KIND is that of this kind; any other is not found."""
     listening = socket.create_server(("127.0.0.1", 0), backlog=64)
 
+    def receive(connection):
+        if not (piece := connection.recv(65536)):
+            raise ConnectionError  # it was closed: else this would ask for ever
+        return piece
+
     def serve(connection):
         with connection, suppress(OSError):
             asked = b""
             while b"\r\n\r\n" not in asked:
-                asked += connection.recv(65536)
+                asked += receive(connection)
             length = re.search(rb"content-length: *(\d+)", asked, re.IGNORECASE)
             while length and len(asked.partition(b"\r\n\r\n")[2]) < int(length[1]):
-                asked += connection.recv(65536)
+                asked += receive(connection)
             kind = asked.split(b" ")[1].split(b"/")[1].decode().replace("%20", " ")
             status, headers, body = REPLIES.get(kind, lambda: endless(b"404 No"))()
             connection.sendall(HEAD % (status, headers))
