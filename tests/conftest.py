@@ -1,9 +1,7 @@
 """Settings of generated cases, replies and a rubric for the tests of judges, models for those of similarity, and S3."""
 
-import http.client
 import inspect
 import json
-import logging
 import os
 import re
 import shlex
@@ -247,12 +245,12 @@ class FaultyServer:
                 return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
             def _read_chunks(self):
-                raw = b""
-                while size := self.rfile.readline():
-                    raw += size + self.rfile.read(int(size, 16) + 2)
-                    if not int(size, 16):
-                        return raw
-                return raw
+                content = b""
+                while size := int(self.rfile.readline() or b"0", 16):
+                    content += self.rfile.read(size)
+                    self.rfile.readline()
+                self.rfile.readline()
+                return content
 
             def _send(self, status, headers, content, fault=None):
                 self.send_response(status)
@@ -288,34 +286,37 @@ def faulty_server():
 
 @pytest.fixture(scope="session")
 def moto():
-    """A server that speaks S3, and its port."""
-    from moto.server import ThreadedMotoServer
+    """A server that speaks S3: moto's application without its own server, which takes longer than the application."""
+    from moto.server import create_backend_app
+    from werkzeug.test import Client
 
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    yield server.get_host_and_port()[1]
+    client = Client(create_backend_app("s3"), use_cookies=False)
+
+    def answer(method, path, headers, body):
+        headers = {name: value for name, value in headers.items() if name.lower() != "transfer-encoding"}
+        response = client.open(path, method=method, headers={**headers, "Content-Length": len(body)}, data=body)
+        passed = {name: value for name, value in response.headers.items() if name.lower() != "transfer-encoding"}
+        return response.status_code, passed, response.data
+
+    server = FaultyServer(answer)
+    server.answer = answer
+    yield server
     server.stop()
 
 
-@pytest.fixture
-def s3(moto, monkeypatch):
-    """A store with an empty bucket, `lake`; `s3.client` is boto3's."""
+@pytest.fixture(scope="session")
+def boto(moto):
+    """boto3's client of the store."""
     import boto3
 
-    def answer(method, path, headers, body):
-        connection = http.client.HTTPConnection("127.0.0.1", moto)
-        connection.request(method, path, body, headers)
-        response = connection.getresponse()
-        content = response.read()
-        passed = {
-            k: v
-            for k, v in response.getheaders()
-            if k.lower() not in ("connection", "transfer-encoding", "date", "server")
-        }
-        return response.status, passed, content
+    keys = {"aws_access_key_id": "an-access-key", "aws_secret_access_key": "a-secret-key", "region_name": "us-east-1"}
+    return boto3.client("s3", endpoint_url=moto.url, **keys)
 
-    server = FaultyServer(answer)
+
+@pytest.fixture
+def s3(moto, boto, monkeypatch):
+    """A store with an empty bucket, `lake`; `s3.client` is boto3's."""
+    server = FaultyServer(moto.answer)
     for name, value in {
         "AWS_ACCESS_KEY_ID": "an-access-key",
         "AWS_SECRET_ACCESS_KEY": "a-secret-key",
@@ -324,7 +325,7 @@ def s3(moto, monkeypatch):
         "AWS_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    server.client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{moto}")
+    server.client = boto
     server.client.create_bucket(Bucket="lake")
     server.put = lambda key, content=b"x": server.client.put_object(Bucket="lake", Key=key, Body=content)
     yield server

@@ -41,7 +41,7 @@ def store(moto):
         patch.setenv("AWS_ACCESS_KEY_ID", "an-access-key")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-key")
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{moto}")
+        patch.setenv("AWS_ENDPOINT_URL", moto.url)
         patch.setenv("AWS_REGION", "us-east-1")
         yield
 
