@@ -1,1 +1,1 @@
-collect_ignore = ["pipeline_script.py"]  # it needs DataFlow, and runs in its environment
+collect_ignore = ["beside_script.py", "pipeline_script.py"]  # they need DataFlow, and run in its environment

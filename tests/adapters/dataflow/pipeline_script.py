@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import beside_script  # before DataFlow, which wants torch
 import dataflow
 from dataflow.core import LLMServingABC
 from dataflow.operators.core_text import BenchDatasetEvaluator, BenchDatasetEvaluatorQuestion
@@ -92,5 +93,7 @@ report = {
         karat=adapter.BenchDatasetEvaluatorQuestion(**semantic),
         parts=adapter.BenchDatasetEvaluatorQuestion(**semantic, support_subquestions=True),
     ),
+    "layouts": beside_script.compare_layouts(),
+    "columns": beside_script.compare_columns(),
 }
 Path(sys.argv[1]).write_text(json.dumps(report), "utf-8")

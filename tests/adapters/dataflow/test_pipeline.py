@@ -57,3 +57,16 @@ def test_replies_of_a_model_are_read_alike(report):
     semantic = report["semantic"]
     assert semantic["karat"]["verdicts"] == semantic["dataflow"]["verdicts"] == [True] * 20
     assert semantic["parts"]["statistics"]["total_subquestions"] == 20
+
+
+def test_each_layout_is_scored_as_dataflow_scores_it(report):
+    for name, found in report["layouts"].items():
+        assert found["scored"] > 10, name
+        assert (found["differ"], found["rest"]) == ([], True), name
+    assert len(report["layouts"]) == 8
+
+
+def test_f1_bleu_and_bert_score_are_dataflows(report):
+    assert report["columns"]["f1"] < 1e-12
+    assert report["columns"]["bleu"] < 1e-8  # it adds tiny constants
+    assert report["columns"].get("bert", 0) < 1e-6  # with `scripts/dataflow 1.0.13 models` alone

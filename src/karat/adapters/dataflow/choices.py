@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from karat.adapters.dataflow import rules as upstream
-from karat.metrics.answers.multiple_choice import SET_SCORES, agreement
+from karat.metrics.answers.multiple_choice import agreement
 from karat.text.answers.choices import plain_options, read_choice, read_choices, read_label
 
 BenchRules = Literal["karat", "dataflow"]
+_FIGURES: tuple[Literal["precision", "recall", "f1", "jaccard"], ...] = ("precision", "recall", "f1", "jaccard")
 
 
 class ScoredRow(NamedTuple):
@@ -35,7 +34,7 @@ def choose_one(
     """
     gold = find_gold(label, len(choices), rules, count_from)
     if gold is None:
-        return ScoredRow(error="invalid_label", gold=False)
+        return ScoredRow(error="parse_failed" if rules == "dataflow" else "invalid_label", gold=False)
     chosen: Any = None
     if answer is not None and rules == "dataflow":
         chosen = upstream.find_choice(answer, len(choices))
@@ -46,9 +45,9 @@ def choose_one(
 
 def find_gold(label: Any, count: int, rules: BenchRules, count_from: Literal[0, 1]) -> int | None:
     """The index that a label means; None if it is none of the choices."""
-    if label is None or rules == "dataflow":
+    if rules == "dataflow":
         return upstream.find_label(label, count)
-    return read_label(str(label), [None] * count, count_from=count_from)
+    return None if label is None else read_label(str(label), [None] * count, count_from=count_from)
 
 
 def choose_several(
@@ -70,23 +69,15 @@ def choose_several(
         chosen = read_choices([answer], plain_options(choices), count_from=count_from) if answer else "none"
     if not isinstance(gold, set) or not isinstance(chosen, set):
         return ScoredRow(error="parse_failed", gold=isinstance(gold, set))
-    figures: dict[str, float] = {name: agreement(chosen, gold, name) for name in SET_SCORES}
-    if rules == "dataflow" and not chosen | gold:  # two empty sets
-        figures |= dict.fromkeys(("precision", "recall", "f1", "jaccard"), 0.0)
-    figures["exact_set"] = figures.pop("exact")
-    read = {"pred_set": sorted(chosen), "gold_set": sorted(gold), **figures}
+    empty = rules == "dataflow" and not chosen | gold
+    figures: dict[str, float] = {name: 0.0 if empty else agreement(chosen, gold, name) for name in _FIGURES}
+    exact = agreement(chosen, gold, "exact")
+    read = {"pred_set": sorted(chosen), "gold_set": sorted(gold), **figures, "exact_set": exact}
     return ScoredRow(figures["f1"], read=json.dumps(read, ensure_ascii=False))
-
-
-def plain_cell(cell: Any) -> Any:
-    """A cell as a value of Python: a list, a text or a number; None where it is null."""
-    cell = cell.tolist() if hasattr(cell, "tolist") else cell
-    return None if isinstance(cell, float) and np.isnan(cell) else cell
 
 
 def read_listed(cell: Any) -> list[str] | None:
     """The items of a list, or of a JSON list; None for anything else."""
-    cell = plain_cell(cell)
     if isinstance(cell, str):
         try:
             cell = json.loads(cell)

@@ -8,11 +8,45 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any
+
+from karat.core.errors import SpecError
 
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _ENDS = (".", "。", "!", "！", "?", "？")
+
+
+def load_matcher(*, several: bool) -> Callable[[str, Sequence[str]], tuple[bool, str]]:
+    """How DataFlow compares an answer with one gold answer or `several`: whether it is right, and what was read of it.
+
+    Its extractor and Math-Verify are the installed ones; `SpecError` without them.
+    """
+    try:
+        reasoning = import_module("dataflow.utils.reasoning.AnswerExtraction")
+        mathematics = import_module("math_verify")
+    except ImportError as error:
+        need = "rules='dataflow' extracts answers with DataFlow's own extractor, and compares them by Math-Verify"
+        raise SpecError(f"{need}: pip install open-dataflow ({error})") from None
+    extractor = reasoning.AnswerExtractor(reasoning.StringCleaner(reasoning.UnitTextManager()))
+
+    def verify(answer: str, gold: str) -> bool:
+        try:
+            return bool(mathematics.verify(mathematics.parse(gold), mathematics.parse(answer)))
+        except Exception:  # noqa: BLE001  (so does DataFlow)
+            return False
+
+    def match(answer: str, golds: Sequence[str]) -> tuple[bool, str]:
+        final = str(extractor.extract_answer(answer, None))
+        for gold in golds:
+            by_text = contains_either(answer, gold) or contains_either(final, gold)
+            by_value = verify(final, gold)
+            if by_text or by_value:
+                return True, answer if (by_text if several else not by_value) else final
+        return False, final if several else answer
+
+    return match
 
 
 def contains_either(prediction: str, gold: str) -> bool:
@@ -49,10 +83,10 @@ def split_targets(text: str) -> list[str]:
 def find_label(label: Any, count: int) -> int | None:
     """The index that a label means: a letter, or a number, counted from 0 where there is such an option, else from 1.
 
-    >>> [find_label(label, 4) for label in ("B", 3, "4", 5)]
-    [1, 3, 3, None]
+    >>> [find_label(label, 4) for label in ("B", 3, "4", 5, True)]
+    [1, 3, 3, None, 1]
     """
-    text = str(label).strip()
+    text = str(int(label) if isinstance(label, bool) else label).strip()
     if len(text) == 1 and text.isalpha():
         index = ord(text.upper()) - ord("A")
         return index if 0 <= index < count else None
@@ -60,7 +94,7 @@ def find_label(label: Any, count: int) -> int | None:
 
 
 def _number(value: int, count: int) -> int | None:
-    return value if value < count else value - 1 if value == count else None
+    return value if value < count else value - 1 if value == count > 0 else None
 
 
 def find_choice(text: str, count: int) -> int | None:
@@ -101,7 +135,7 @@ def find_labels(labels: Any, count: int) -> set[int] | None:
     """
     if isinstance(labels, list):
         return set(_known(labels, count))
-    text = str(labels).strip()
+    text = "" if labels is None else str(labels).strip()
     if not text:
         return None
     if text.startswith("[") and text.endswith("]"):

@@ -44,16 +44,14 @@ class FileStorage:
 
 def cells(column: Any) -> list[list[str]]:
     """The texts in each cell of a pandas column: none if the cell is null or blank, several if it is a list."""
+    listed = (cell if isinstance(cell, list | tuple) else [cell] for cell in values(column))
+    return [[text for each in cell if each is not None and (text := str(each)).strip()] for cell in listed]
+
+
+def values(column: Any) -> list[Any]:
+    """The cells of a pandas column as values of Python; None where one is null."""
     if str(column.dtype) == f"{RAW}[pyarrow]":
-        column = decode_text(pa.chunked_array(pa.array(column)).combine_chunks())
-        return [_texts(cell) for cell in column.to_pylist()]
-    return [[] if missing else _texts(cell) for cell, missing in zip(column, column.isna(), strict=True)]
-
-
-def _texts(cell: Any) -> list[str]:
-    if cell is None:
-        return []
-    if hasattr(cell, "tolist"):  # a NumPy array or scalar
-        cell = cell.tolist()
-    texts = [str(each) for each in (cell if isinstance(cell, list | tuple) else [cell]) if each is not None]
-    return [text for text in texts if text.strip()]
+        decoded: list[Any] = decode_text(pa.chunked_array(pa.array(column)).combine_chunks()).to_pylist()
+        return decoded
+    plain = (cell.tolist() if hasattr(cell, "tolist") else cell for cell in column)  # of NumPy's arrays and scalars
+    return [None if missing else cell for cell, missing in zip(plain, column.isna(), strict=True)]

@@ -17,13 +17,12 @@ from karat.adapters.dataflow.choices import (
     choose_one,
     choose_several,
     find_gold,
-    plain_cell,
     read_listed,
 )
 from karat.adapters.dataflow.likelihood import build_prompt, find_likelihoods
 from karat.adapters.dataflow.match import match_answers
 from karat.adapters.dataflow.operators import find_operator, prepare, read_frame, write_statistics
-from karat.adapters.dataflow.storage import cells
+from karat.adapters.dataflow.storage import cells, values
 from karat.adapters.dataflow.verdict import JudgePrompt, parse_verdict
 from karat.core.errors import DataError, SpecError, did_you_mean
 
@@ -55,9 +54,9 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
     with `use_semantic_judge`. `key3_q_choices_a` takes the most likely choice where `llm_serving` gives likelihoods,
     else the choice that the answer names; `key3_q_choices_as` is the F1 of sets of choices. `key1_text_score`, which is
     perplexity, and `key3_q_a_rejected` need a model, and are DataFlow's own. `rules="dataflow"` reads answers and gold
-    as DataFlow does, its faults included. `count_from`: the number of the first choice.
+    as DataFlow does, its faults included; `key2` needs DataFlow for it. `count_from`: the number of the first choice.
 
-    Raises `SpecError` for an unknown layout or rule, and for a judge without a model.
+    Raises `SpecError` for an unknown layout or rule, for a judge without a model, and where DataFlow is needed.
     """
 
     def __init__(
@@ -73,12 +72,12 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         count_from: Literal[0, 1] = 0,
     ) -> None:
         prepare(self)
-        for name, value, values in (
+        for name, value, known in (
             ("eval_type", eval_type, get_args(EvalType)),
             ("rules", rules, get_args(BenchRules)),
         ):
-            if value not in values:
-                raise SpecError(f"{name}={value!r}{did_you_mean(value, values)}")
+            if value not in known:
+                raise SpecError(f"{name}={value!r}{did_you_mean(value, known)}")
         if use_semantic_judge and (eval_type != "key2_qa" or not hasattr(llm_serving, "generate_from_input")):
             raise SpecError(
                 "use_semantic_judge=True needs eval_type='key2_qa' and llm_serving with generate_from_input"
@@ -89,6 +88,8 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         self.eval_type, self.llm_serving, self.system_prompt = eval_type, llm_serving, system_prompt
         self.prompt_template = JudgePrompt() if prompt_template is None else prompt_template
         self.use_semantic_judge, self.rules, self.count_from = use_semantic_judge, rules, count_from
+        own = rules == "dataflow" and eval_type.startswith("key2") and not use_semantic_judge
+        self._match = upstream.load_matcher(several=eval_type == "key2_q_ma") if own else None
         self.metric_type = metric_type or ("semantic_judge" if use_semantic_judge else METRICS[eval_type])
 
     @staticmethod
@@ -152,7 +153,8 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         }
         storage.write(frame.assign(**outputs))
         self._write(scored, str(getattr(storage, "file_name_prefix", "")))
-        return [*keys, output_score_key, output_valid_key, output_error_key]
+        used = [key for key in keys if key != input_pred_key or self.eval_type != "key3_q_choices_a"]  # as in DataFlow
+        return [*used, output_score_key, output_valid_key, output_error_key]
 
     def _score(
         self, columns: Mapping[str, Any], answers: Sequence[str | None], contexts: Sequence[str], *, likely: bool
@@ -163,11 +165,10 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         if self.eval_type == "key3_q_a_rejected":
             return self._pairs(questions, contexts, *(cells(columns[part]) for part in ("better", "rejected")))
         if self.eval_type.startswith("key2"):
-            targets = cells(columns["target" if self.eval_type == "key2_qa" else "targets"])
-            return self._answers(questions, answers, targets)
-        golds = map(plain_cell, columns["label" if self.eval_type == "key3_q_choices_a" else "labels"])
+            return self._answers(questions, answers, columns["target" if self.eval_type == "key2_qa" else "targets"])
+        golds = values(columns["label" if self.eval_type == "key3_q_choices_a" else "labels"])
         rows = zip(
-            map(plain_cell, columns["choices"]),
+            values(columns["choices"]),
             golds,
             questions,
             contexts,
@@ -181,7 +182,7 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
     ) -> ScoredRow:
         """A row with choices: the most likely one, or what the answer names."""
         choices = read_listed(cell)
-        if not choices:
+        if choices is None or (not choices and (likely or self.rules == "karat")):
             return ScoredRow(error="choices_not_list" if choices is None and cell is not None else "empty_choices")
         if not likely:
             choose = choose_one if self.eval_type == "key3_q_choices_a" else choose_several
@@ -191,32 +192,35 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         chosen = self._likeliest(question, context, choices)
         return ScoredRow(error="ll_unavailable") if chosen is None else ScoredRow(float(chosen == gold), read=chosen)
 
-    def _answers(
-        self, questions: Sequence[str], answers: Sequence[str | None], targets: list[list[str]]
-    ) -> list[ScoredRow]:
+    def _answers(self, questions: Sequence[str], answers: Sequence[str | None], golds: Any) -> list[ScoredRow]:
         """Answers that are compared with one or several gold answers, or judged by a model."""
-        several = "s" * (self.eval_type == "key2_q_ma")
+        targets, several = cells(golds), "s" * (self.eval_type == "key2_q_ma")
         if several:
             split = upstream.split_targets if self.rules == "dataflow" else _read_list
-            targets = [split(cell[0]) if len(cell) == 1 else cell for cell in targets]
+            targets = [
+                split(cell[0]) if cell and isinstance(value, str) else cell
+                for cell, value in zip(targets, values(golds), strict=True)
+            ]
         rows = [row for row, (answer, gold) in enumerate(zip(answers, targets, strict=True)) if gold and answer]
         pairs = [(questions[row], answers[row] or "", targets[row]) for row in rows]
-        if self.use_semantic_judge:
-            right = dict(zip(rows, self._ask(pairs), strict=True))
-        else:
-            same = match_answers([answer for _, answer, _ in pairs], [gold for *_, gold in pairs])
-            right = dict(zip(rows, same, strict=True))
-            if self.rules == "dataflow":
-                for row, (_, answer, gold) in zip(rows, pairs, strict=True):
-                    right[row] = right[row] or any(upstream.contains_either(answer, each) for each in gold)
+        scored = dict(zip(rows, self._compare(pairs), strict=True))
         return [
             ScoredRow(error=f"empty_reference{several}", gold=False)
             if not gold
-            else ScoredRow(error="empty_prediction")
-            if row not in right
-            else ScoredRow(float(right[row]), read=answers[row])
+            else scored.get(row, ScoredRow(error="empty_prediction"))
             for row, gold in enumerate(targets)
         ]
+
+    def _compare(self, pairs: Sequence[tuple[str, str, list[str]]]) -> list[ScoredRow]:
+        """The score of each question, answer and its gold answers."""
+        if self.use_semantic_judge:
+            return [ScoredRow(float(right)) for right in self._ask(pairs)]
+        answers, golds = [answer for _, answer, _ in pairs], [gold for *_, gold in pairs]
+        if self._match is None:
+            found = list(zip(match_answers(answers, golds), answers, strict=True))
+        else:
+            found = list(map(self._match, answers, golds))
+        return [ScoredRow(float(right), read=read) for right, read in found]
 
     def _ask(self, pairs: Sequence[tuple[str, str, list[str]]]) -> list[bool]:
         """The verdicts of a model; `DataError` unless there is one for each prompt."""
@@ -236,8 +240,8 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         return [parse_verdict(reply) == "yes" for reply in replies]
 
     def _likeliest(self, question: str, context: str, choices: list[str]) -> int | None:
-        prompt = build_prompt(question, context, choices)
-        likelihoods = self._likelihoods([prompt] * len(choices), [f" {choice}" for choice in choices])
+        prompt = build_prompt(question, context, choices, self.prompt_template)
+        likelihoods = self._likelihoods([prompt] * len(choices), choices)
         return None if likelihoods is None else int(np.argmax(likelihoods))
 
     def _pairs(
@@ -251,8 +255,8 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
             if not good or not bad:
                 scored.append(ScoredRow(error="empty_rejected" if good else "empty_better", gold=False))
                 continue
-            prompt = build_prompt(question, context)
-            likelihoods = self._likelihoods([prompt] * 2, [f" {good[0]}", f" {bad[0]}"])
+            prompt = build_prompt(question, context, template=self.prompt_template)
+            likelihoods = self._likelihoods([prompt] * 2, [good[0], bad[0]])
             if likelihoods is None:
                 scored.append(ScoredRow(error="ll_unavailable"))
             else:
