@@ -5,13 +5,14 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nuggetizer.core.metrics import calculate_nugget_scores
 
 import karat
 from karat.core.metric.spec import parse_all
 from karat.judges import Judge
 from karat.models.governor.governor import Governor
 from karat.models.testing.fake import FakeModel
+
+calculate_nugget_scores = pytest.importorskip("nuggetizer.core.metrics").calculate_nugget_scores
 
 LABELS = ["support", "partial_support", "not_support"]
 NUGGETS = st.lists(st.tuples(st.sampled_from(["vital", "okay", "failed"]), st.sampled_from(LABELS)), max_size=12)
