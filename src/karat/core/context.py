@@ -39,6 +39,7 @@ class Context:
     `rubrics`: the files of judges, by name, in place of those on this machine (`karat.judges.rubric`).
     `certificates`: what certificates say of the judges that are asked, by spec (`karat.runs.judge.exam.certificates`).
     `threads`: how many threads may compute; overrides the automatic number (`karat.core.parallel`).
+    `stop`: whether the work of this thread is still wanted (`karat.core.parallel`).
     """
 
     column_cache: dict[Any, Any] | None = None
@@ -58,6 +59,7 @@ class Context:
     rubrics: Mapping[str, str] = field(default_factory=dict)
     certificates: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
+    stop: Any = None
 
 
 _context: ContextVar[Context] = ContextVar("karat", default=Context())  # noqa: B039  (it is frozen)

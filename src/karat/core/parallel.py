@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from math import ceil
 from typing import TypeVar
 
-from karat.core.context import current_context
+from karat.core.context import change_context, current_context
 from karat.core.errors import SpecError
 
 In = TypeVar("In")
@@ -47,6 +47,25 @@ def even_part(rows: int, most: int) -> int:
     return ceil(rows / (workers * ceil(rows / (workers * most))))
 
 
+class Cancellation:
+    """Whether work in other threads, and what these start, is still wanted: not after Ctrl-C or another's failure."""
+
+    def __init__(self) -> None:
+        self._outer, self._is_set = current_context().stop, False
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        return self._is_set or (self._outer is not None and self._outer.is_set())
+
+
+def is_stopped() -> bool:
+    """Whether nobody waits any more for what this thread computes."""
+    stop = current_context().stop
+    return stop is not None and bool(stop.is_set())
+
+
 def map_ordered(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
     """The result of `work` for each item, in the items' order, computed by `threads()` threads.
 
@@ -59,15 +78,21 @@ def map_ordered(work: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]
     if workers == 1 or (isinstance(items, Sized) and len(items) == 1):
         yield from map(work, items)
         return
-    pending: deque[Future[Out]] = deque()
+    pending, stop = deque[Future[Out]](), Cancellation()
+
+    def run(item: In) -> Out:
+        with change_context(stop=stop):
+            return work(item)
+
     with ThreadPoolExecutor(workers, thread_name_prefix="karat") as pool:
         try:
             for item in items:
-                pending.append(pool.submit(work, item))
+                pending.append(pool.submit(run, item))
                 if len(pending) > 2 * workers:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
         finally:
+            stop.set()
             for future in pending:
                 future.cancel()

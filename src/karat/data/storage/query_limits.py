@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from karat.core.errors import DataError, SpecError
+from karat.core.parallel import is_stopped
 
 Out = TypeVar("Out")
 
@@ -70,8 +71,9 @@ def run_within_limits(
 ) -> Out:
     """What a query on this connection returns; `QueryLimit` where it takes too long or too much memory.
 
-    Such a query is interrupted. Where the database does not notice, its thread is left behind. Without `seconds` it is
-    a condition on rows, and may take `KARAT_WHERE_SECONDS` for a batch of them. `start` runs it in another thread.
+    Such a query is interrupted, and one whose result nobody waits for any more: `InterruptedError`. Where the database
+    does not notice, its thread is left behind. Without `seconds` it is a condition on rows, and may take
+    `KARAT_WHERE_SECONDS` for a batch of them. `start` runs it in another thread.
     """
     batch, advice = (" for one batch of rows", " (KARAT_WHERE_SECONDS)") if seconds is None else ("", "")
     limit, result = _seconds() if seconds is None else seconds, Future[Out]()
@@ -89,6 +91,8 @@ def run_within_limits(
         start(run)
     try:
         while not _is_done(result):
+            if is_stopped():
+                raise InterruptedError("stopped")
             took = monotonic() - began
             if took > limit:
                 raise QueryLimit(f"it takes longer than {limit:g} s{batch}{advice}")

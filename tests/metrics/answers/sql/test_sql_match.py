@@ -2,12 +2,14 @@
 
 import contextlib
 import sqlite3
+from threading import Event
 
 import duckdb
 import pytest
 
 import karat
 from karat.core.metric.spec import parse
+from karat.core.parallel import map_ordered
 from karat.errors import SpecError
 from karat.metrics import sql_match
 from karat.metrics.answers.sql import databases
@@ -78,6 +80,7 @@ REFUSED = [
     "SELECT 1; DELETE FROM item",
     "SELECT load_extension('x')",
     "SELECT * FROM read_csv('shop.sqlite')",
+    "SELECT * FROM sqlite_scan('shop.sqlite', 'item')",
     "SELECT name FROM pragma_function_list",
     "COPY item TO 'out.csv'",
     "VACUUM INTO 'copy.db'",
@@ -121,6 +124,25 @@ def test_time_rows_and_size_are_bounded(shop, monkeypatch):
 def test_a_connection_is_used_again_after_a_query_was_interrupted(shop):
     predicted = [FOREVER, "SELECT count(*) FROM item"]
     assert sql_match.using(file=str(shop), seconds=0.2)(predicted, ["SELECT 3"] * 2).to_pylist() == [0, 1]
+
+
+def test_a_query_that_nobody_waits_for_ends(shop, monkeypatch):
+    monkeypatch.setenv("KARAT_THREADS", "2")
+    started, ended = Event(), []
+
+    def work(item):
+        if item == "fails":
+            started.wait()
+            raise ValueError(item)
+        started.set()
+        try:
+            sql_match.using(file=str(shop), seconds=100)([FOREVER, "SELECT 1"], ["SELECT 1"] * 2)
+        except InterruptedError:
+            ended.append(item)
+
+    with pytest.raises(ValueError, match="fails"):
+        list(map_ordered(work, ["fails", "asks"]))
+    assert ended == ["asks"]
 
 
 def test_all_databases_of_a_folder_count(tmp_path, monkeypatch):

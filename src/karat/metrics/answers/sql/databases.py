@@ -32,7 +32,7 @@ _GRACE = 1.0  # seconds for an interrupted query to end
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _REFUSED = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
 _DUCKDB = {"enable_external_access": "false", "memory_limit": "1GB", "threads": "1", "temp_directory": ""}
-_DUCKDB |= {"lock_configuration": "true"}
+_DUCKDB |= {f"auto{how}_known_extensions": "false" for how in ("install", "load")} | {"lock_configuration": "true"}
 
 
 class NoDatabase(Exception):
@@ -213,16 +213,26 @@ def _open_duckdb(path: Path) -> _Connection:
     return _Connection(raw, (duckdb.Error, ValueError), check, _plain)
 
 
+class _NotANumber:
+    """In place of NaN, which equals no other."""
+
+    def __repr__(self) -> str:
+        return "NaN"
+
+
+_NAN = _NotANumber()
+
+
 def _plain(cell: Any) -> Any:
     """A cell of DuckDB that equals others of its value and can be a key.
 
     >>> _plain(Decimal("2.50")), _plain([1, float("nan")]), _plain({"b": 1, "a": None})
-    (2.5, (1, 'NaN'), (('a', None), ('b', 1)))
+    (2.5, (1, NaN), (('a', None), ('b', 1)))
     """
     if isinstance(cell, Decimal):
         return int(cell) if cell == cell.to_integral_value() else float(cell)
     if isinstance(cell, float) and isnan(cell):
-        return "NaN"
+        return _NAN
     if isinstance(cell, list | tuple):
         return tuple(map(_plain, cell))
     if isinstance(cell, dict):

@@ -12,13 +12,13 @@ from ctypes import c_bool
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing import active_children, get_context, parent_process
-from threading import Event, Thread
+from threading import Thread
 from time import sleep
 from typing import Any
 
 from karat.core.context import change_context
 from karat.core.errors import DataError, SpecError, did_you_mean
-from karat.core.parallel import threads
+from karat.core.parallel import Cancellation, threads
 from karat.data.source import Part
 from karat.runs.scoring.tasks.engine import Engine, Failed, portable_error
 from karat.runs.scoring.tasks.task import Advance, Recipe, score_part
@@ -48,7 +48,7 @@ class Threads:
     name: str = field(default="threads", init=False)
 
     def run(self, recipe: Recipe, tasks: Mapping[int, Part], advance: Advance) -> Iterator[Done | Failed]:
-        stopped = Event()
+        stopped = Cancellation()
 
         def count(rows: int) -> None:
             if stopped.is_set():
@@ -56,7 +56,7 @@ class Threads:
             advance(rows)
 
         def work(task: int, part: Part) -> Done:
-            with change_context(threads=1):
+            with change_context(threads=1, stop=stopped):
                 return score_part(recipe, task, part, count)
 
         with ThreadPoolExecutor(self.workers, thread_name_prefix="karat") as pool:
