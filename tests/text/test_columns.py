@@ -61,7 +61,10 @@ TEXTS = st.lists(
     st.lists(st.sampled_from(PIECES), max_size=9).map("".join) | st.text(max_size=9), min_size=100, max_size=100
 )
 MAPS = [(normalise, name) for name in NORMALIZERS] + [(tokenise, name) for name in TOKENIZERS]
+# the others are their definitions
+KERNELS = [(apply, name) for apply, name in MAPS if name == "drop" or name not in columns.INTERPRETED]
 each_map = pytest.mark.parametrize(("apply", "name"), MAPS, ids=[name for _, name in MAPS])
+each_kernel = pytest.mark.parametrize(("apply", "name"), KERNELS, ids=[name for _, name in KERNELS])
 
 
 def define(apply, name: str):
@@ -69,14 +72,14 @@ def define(apply, name: str):
     return NORMALIZERS[name] if apply is normalise else lambda text: " ".join(split(text))
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(texts=TEXTS)
 def test_kernels_equal_their_definitions(texts: list[str]) -> None:
-    for apply, name in MAPS:
+    for apply, name in KERNELS:
         assert apply(pa.array(texts), name).to_pylist() == list(map(define(apply, name), texts)), name
 
 
-@each_map
+@each_kernel
 def test_every_character_is_mapped_as_defined(apply, name: str) -> None:
     texts = [f"{chr(code)}b {chr(code)}5" for code in range(0x20100) if not 0xD800 <= code < 0xE000]
     assert apply(pa.array(texts), name).to_pylist() == list(map(define(apply, name), texts))
