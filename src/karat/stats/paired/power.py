@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -63,7 +64,13 @@ def smallest_visible(error: float, freedom: float, *, power: float = 0.8, level:
     0.02815
     """
     check_power(power, level)
-    return error * least_that(lambda shift: power_of(shift, freedom, level=level) >= power, 1.0)
+    return error * _least_shift(freedom, power, level)
+
+
+@lru_cache(1 << 10)  # findings on the same rows share it
+def _least_shift(freedom: float, power: float, level: float) -> float:
+    """The smallest difference that is detected with this probability, in standard errors."""
+    return least_that(lambda shift: power_of(shift, freedom, level=level) >= power, 1.0)
 
 
 def rows_needed(difference: float, deviation: float, *, power: float = 0.8, level: float = 0.05) -> int:
