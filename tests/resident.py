@@ -17,6 +17,7 @@ PRELOADED = ["pandas", "karat.cli.score", "karat.cli.compare", "karat.cli.start.
 PRELOADED += ["karat.metrics.text.overlap", "karat.metrics.text.match", "karat.metrics.text.bleu"]
 PRELOADED += ["karat.runs.store.writer", "karat.runs.scoring.pipeline", "karat.runs.compare.compare"]
 PRELOADED += ["karat.cli.start.survey.trials", "pyarrow.parquet"]
+PRELOADED += ["uvicorn", "starlette.applications", "karat.cli.view", "karat.viewer.page.workspace"]
 
 
 def ask(door: str, told: str, *words: str) -> int:

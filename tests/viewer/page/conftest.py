@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from http.client import HTTPConnection
 
 import numpy as np
@@ -18,10 +17,10 @@ N = 60
 class Served:
     """`karat view` with these arguments; `address` is what it printed."""
 
-    def __init__(self, *arguments, **environment):
-        words = [sys.executable, "-m", "karat", "view", "--no-open", *map(str, arguments)]
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        env={**os.environ, **environment})  # fmt: skip
+    def __init__(self, python, *arguments, **environment):
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        words = ["-m", "karat", "view", "--no-open", *arguments]
+        self.process = python(*words, **pipes, env={**os.environ, **environment})
         self.address = self.process.stdout.readline().strip()
         self.host, _, self.token = self.address.removeprefix("http://").partition("/#token=")
         self.port = int(self.host.rpartition(":")[2] or 0)
@@ -76,12 +75,12 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def serve():
+def serve(python):
     """Start `karat view` with some arguments, until the tests end."""
     started = []
 
     def start(*arguments, **environment):
-        started.append(Served(*arguments, **environment))
+        started.append(Served(python, *arguments, **environment))
         return started[-1]
 
     yield start
