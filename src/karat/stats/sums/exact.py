@@ -90,7 +90,7 @@ class ExactSums:
         cells, width = self.limbs.shape
         sums = ExactSums(cells)  # without signs
         negative = self.limbs[:, -1] < 0 if width else np.zeros(cells, bool)
-        sums.limbs = np.pad(np.where(negative[:, None], -self.limbs, self.limbs), ((0, 0), (2, 0)))
+        sums.limbs = _widened(np.where(negative[:, None], -self.limbs, self.limbs), 2, width + 2)
         sums.carry()
         limbs = sums.limbs.astype(np.uint64)
         top = limbs.shape[1] - 1 - (limbs[:, ::-1] != 0).argmax(axis=1)
@@ -154,8 +154,15 @@ class ExactSums:
         first = min(low, self.low) if width else low
         last = max(end, self.low + width) if width else end
         before = self.low - first if width else 0
-        self.limbs = np.pad(self.limbs, ((0, 0), (before, last - first - width - before)))
+        self.limbs = _widened(self.limbs, before, last - first)
         self.low = first
+
+
+def _widened(limbs: Limbs, before: int, width: int) -> Limbs:
+    """The limbs behind so many zeros and before others, shape (cells, width); numpy's pad takes ten times as long."""
+    wide = np.zeros((len(limbs), width), np.int64)
+    wide[:, before : before + limbs.shape[1]] = limbs
+    return wide
 
 
 def add_values(limbs: Limbs, low: int, cells: Cells, values: Floats, start: int) -> int:
