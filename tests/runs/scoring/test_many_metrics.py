@@ -9,7 +9,7 @@ from karat.errors import SpecError
 from karat.runs.scoring.tasks import batches
 from karat.runs.store import tail
 
-N = 200
+N = 60
 ROWS = pa.table(
     {
         "id": [f"q{row}" for row in range(N)],
@@ -26,15 +26,15 @@ class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("scores", [1, 7 * len(METRICS), 64 * len(METRICS)])
-@pytest.mark.parametrize("stopped", [None, 37, 80])
+@pytest.mark.parametrize("scores", [1, 7 * len(METRICS), 19 * len(METRICS)])
+@pytest.mark.parametrize("stopped", [None, 11, 24])
 def test_batches_that_are_cut_give_the_same(tmp_path, monkeypatch, scores, stopped):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path))
     for name in ("MIN_SECONDS", "MIN_SHARE", "PAUSE"):
         monkeypatch.setattr(tail, name, 0.0)
 
     def score(run, **options):
-        table = ROWS.to_reader(max_chunksize=90)
+        table = ROWS.to_reader(max_chunksize=27)
         return karat.score(table, METRICS, by="group", run=run, keep=True, **options)
 
     def stop(done, _):

@@ -1,5 +1,7 @@
 """Predictions joined with gold in tasks: the same bits as joined and scored row by row."""
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +20,25 @@ from karat.runs.scoring.tasks.task import score_part
 ROWS, METRICS = 3_000, ["exact_match", "token_f1", "bleu"]
 
 
+@cache
+def make_tables(*, shuffled):
+    """Gold and predictions, in the same order or not."""
+    random = np.random.default_rng(5)
+    words = np.array(["the", "cat", "sat", "on", "Zürich", ""])
+    texts = [" ".join(words[random.integers(0, 6, size)]) for size in random.integers(1, 7, ROWS)]
+    ids = random.permutation(ROWS)
+    gold = {"id": ids, "answer": texts, "topic": [f"t{at % 4}" for at in ids], "document": [at // 7 for at in ids]}
+    answered = np.delete(np.arange(ROWS), [5, 99, 2_000])
+    if shuffled:
+        answered = random.permutation(answered)
+    predictions = {
+        "key": [str(ids[at]) for at in answered] + ["none"],
+        "prediction": [None if at % 23 == 3 else texts[at - at % 3] for at in answered] + ["x"],
+        "seconds": random.gamma(2, 1, len(answered) + 1) * 1e6,
+    }
+    return pa.table(gold), pa.table(predictions)
+
+
 @pytest.fixture(params=["same", "shuffled", "buckets"])
 def files(request, tmp_path, monkeypatch):
     """The arguments of a joined scoring: gold and predictions in several files.
@@ -27,23 +48,11 @@ def files(request, tmp_path, monkeypatch):
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(parts_module, "LEAST_ROWS", 1)
     monkeypatch.setattr(joined_parts, "BATCH_ROWS", 1)
-    random = np.random.default_rng(5)
-    words = np.array(["the", "cat", "sat", "on", "Zürich", ""])
-    texts = [" ".join(words[random.integers(0, 6, size)]) for size in random.integers(1, 7, ROWS)]
-    ids = random.permutation(ROWS)
-    gold = {"id": ids, "answer": texts, "topic": [f"t{at % 4}" for at in ids], "document": [at // 7 for at in ids]}
-    answered = np.delete(np.arange(ROWS), [5, 99, 2_000])
-    if request.param != "same":
-        answered = random.permutation(answered)
     if request.param == "buckets":
         monkeypatch.setattr(join_module, "GOLD_BYTES", 0)
         monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 20_000)
-    predictions = {
-        "key": [str(ids[at]) for at in answered] + ["none"],
-        "prediction": [None if at % 23 == 3 else texts[at - at % 3] for at in answered] + ["x"],
-        "seconds": random.gamma(2, 1, len(answered) + 1) * 1e6,
-    }
-    for name, table, cut in (("gold", pa.table(gold), 1_300), ("predictions", pa.table(predictions), 611)):
+    gold, predictions = make_tables(shuffled=request.param != "same")
+    for name, table, cut in (("gold", gold, 1_300), ("predictions", predictions, 611)):
         pq.write_table(table.slice(0, cut), tmp_path / f"{name}0.parquet", row_group_size=300)
         pq.write_table(table.slice(cut), tmp_path / f"{name}1.parquet", row_group_size=300)
     return {
