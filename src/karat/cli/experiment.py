@@ -22,6 +22,7 @@ from karat.cli.options.sections import command
 @click.option("--data", required=True, type=DATA, help="The rows: questions, with their gold.")
 @click.option("--gold", type=DATA, help="A second file with the gold, joined by --on; the task does not see it.")
 @click.option("--on", type=COLUMN, help="The id that joins --data and --gold (LEFT=RIGHT where names differ).")
+@scoring.gold_patch_option
 @click.option(
     "--repetitions", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Answers to each row."
 )
@@ -64,6 +65,7 @@ def experiment(
     if resume and run is None:
         raise click.UsageError("--resume continues a run that was stopped: --run NAME says which")
     rows = {name: options[name] for name in ("gold", "on", "where", "limit")}
+    rows |= {"gold_patch": patch} if (patch := options["gold_patch"]) else {}
     same = [task, str(Path(data).absolute()), options["map"], rows]
     with warnings.catch_warnings(record=True) as warned, scoring.report_interruption(run):
         parsed = gates.complete(parse_all(metrics))

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 @scoring.scoring_options
 @click.option("--gold", type=DATA, help="A second file with the gold, joined by --on; or qrels.")
 @click.option("--on", type=COLUMN, help="The id that joins FILE with --gold and --human (LEFT=RIGHT if it differs).")
-@click.option(
-    "--gold-patch", type=FILE, help="Gold that people found wrong, ambiguous or incomplete: karat label --gold."
-)
+@scoring.gold_patch_option
 @click.option(
     "--predictions",
     multiple=True,

@@ -115,6 +115,27 @@ def test_in_tasks():
     assert (found.values["em"].scored, found.values["em"].value) == (7, 4 / 7)
 
 
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_an_experiment(repetitions):
+    asked = []
+
+    def answer(id):  # noqa: A002  (a column)
+        asked.append(id)
+        return "Paris"
+
+    rows = {"id": [7, 8], "reference": ["Lyon", "Oslo"]}
+    patch = [
+        {"id": 7, "old": "Lyon", "new": "Paris", "verdict": "wrong"},
+        {"id": 8, "old": "Oslo", "verdict": "ambiguous"},
+    ]
+    result = karat.experiment(rows, answer, "em", gold_patch=patch, repetitions=repetitions)
+    assert result.table["em"].to_pylist() == [1.0] * repetitions + [None] * repetitions
+    assert str(result.gold_patch) == "gold patched by list: 1 given other gold, 1 left unscored"
+    with pytest.raises(karat.errors.DataError, match="the gold of '7' was 'Nice', but is 'Lyon'"):
+        karat.experiment(rows, answer, "em", gold_patch=[{"id": 7, "old": "Nice", "verdict": "right"}])
+    assert len(asked) == 2 * repetitions
+
+
 def test_a_patched_run_says_so_and_is_compared_with_its_like_alone():
     patch = write("fixes.jsonl", PATCH)
     reworded = [{**line, "why": "said again"} for line in PATCH[::-1]]

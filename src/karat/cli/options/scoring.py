@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click import option
 
-from karat.cli.options.completion import COLUMN, MAPPING, OUT, SCORED, SPEC
+from karat.cli.options.completion import COLUMN, FILE, MAPPING, OUT, SCORED, SPEC
 from karat.cli.options.controls import show_controls
 from karat.cli.options.gates import UNDER, Gates, fail, read_case, read_gate
 from karat.cli.options.numbers import Real, Whole
@@ -120,6 +120,11 @@ _GATES = [
         "several answers, such as -m 'pass_at(em)'.",
     ),
 ]  # fmt: skip
+
+
+gold_patch_option = option(
+    "--gold-patch", type=FILE, help="Gold that people found wrong, ambiguous or incomplete: karat label --gold."
+)
 
 
 def scoring_options(command: Command) -> Command:

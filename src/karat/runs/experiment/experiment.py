@@ -18,6 +18,8 @@ from karat.data.roles import map_columns
 from karat.data.source import Source
 from karat.models.governor.governor import Governor
 from karat.models.reply_cache import ReplyCache
+from karat.runs.columns.gold_patch import read_patch
+from karat.runs.columns.patched_gold import patch_gold
 from karat.runs.experiment.answers import ERROR, REPETITION, ROW, AnsweredRows, answer_rows, open_answers
 from karat.runs.experiment.task import RowTask, load_task
 from karat.runs.scoring.arguments import Destination, Selection
@@ -45,6 +47,7 @@ def experiment(
     cluster: str | None = None,
     where: str | None = None,
     limit: int | None = None,
+    gold_patch: Any = None,
     output: str | Path | None = None,
     confidence: float = 0.95,
     seed: int = 0,
@@ -84,7 +87,8 @@ def experiment(
     inference, destination = Inference(confidence, seed), Destination(output, run, resume)
     if cluster is None and repetitions > 1:
         cluster = ROW
-    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit)
+    patch = None if gold_patch is None else read_patch(gold_patch)
+    selection = Selection(data, gold, on, map or {}, by, cluster, where, limit, gold_patch=patch)
     if gold is not None and repetitions > 1:
         raise SpecError("repetitions need the gold in the rows themselves, not in a second table")
     destination.check(selection)
@@ -119,7 +123,7 @@ def experiment(
 
 
 def _check_columns(rows: Source, metrics: list[Metric], selection: Selection, repetitions: int) -> None:
-    """Raise `ColumnError`, before the task is called, for missing gold and for a column that would be added again."""
+    """Raise, before the task is called, for missing gold, a patch of other gold, and columns that are added anyway."""
     added = [ERROR] if repetitions == 1 else [ERROR, ROW, REPETITION]
     if taken := [name for name in added if name in rows.schema.names]:
         raise ColumnError(f"{rows.name} has a column {taken[0]!r}, which an experiment adds: rename it")
@@ -127,7 +131,9 @@ def _check_columns(rows: Source, metrics: list[Metric], selection: Selection, re
         return
     for role in _GOLD & {role for metric in metrics for role in metric.definition.columns}:
         named = {role: selection.map[role]} if role in selection.map else {}
-        map_columns(rows.schema.names, [role], named, where=rows.name)
+        mapping = map_columns(rows.schema.names, [role], named, where=rows.name)
+        if role == "reference" and selection.gold_patch is not None:
+            patch_gold(rows, selection.gold_patch, mapping, selection.on or "")
 
 
 def _describe(failures: Counter[str], n: int) -> str:
