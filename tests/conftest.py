@@ -59,7 +59,8 @@ class Warm(subprocess.Popen):
 
     def send_signal(self, sig):
         if self.poll() is None:
-            os.kill(self.process, sig)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.process, sig)
 
 
 @contextmanager

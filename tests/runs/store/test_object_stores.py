@@ -80,8 +80,8 @@ def test_a_run_has_the_files_of_one_on_a_disk_and_nothing_else(rows, s3, tmp_pat
     settings = {"metrics": ["exact_match", "bleu"], "run": "a", "engine": engine}
     run = karat.score(data, **settings).run
     data = pq.read_table(rows).to_reader(max_chunksize=7) if engine is None else rows
-    files = stored(s3)
-    assert without_manifests(files) == score_beside(data, monkeypatch, tmp_path, **settings)
+    files, beside = stored(s3), settings | {"engine": engine and "threads"}
+    assert without_manifests(files) == score_beside(data, monkeypatch, tmp_path, **beside)
     assert set(files) - set(without_manifests(files)) == {"a/manifest.json"}
     assert run.path == f"{STORE}/a"
     assert run.statistics("bleu").shape[0] == TASKS * ROWS

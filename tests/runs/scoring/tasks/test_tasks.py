@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -24,7 +23,7 @@ from karat.runs.scoring.tasks.task import make_recipe, score_part
 from karat.runs.store.folders import STATES, partial_folder, run_folder
 from karat.stats.inference import Inference
 
-ROWS, FILES = 24_000, 3
+ROWS, FILES = 9_000, 3  # more than one batch
 METRICS = ["exact_match", "token_f1", "bleu"]
 
 
@@ -50,12 +49,12 @@ def files(table, tmp_path, monkeypatch):
     """Three files with row groups of several sizes; the last lacks a column."""
     monkeypatch.setenv("KARAT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(parts_module, "LEAST_ROWS", 1)
-    cuts = [0, 9_000, 9_001, ROWS]
+    cuts = [0, 3_375, 3_376, ROWS]
     for at in range(FILES):
         piece = table.slice(cuts[at], cuts[at + 1] - cuts[at])
         if at == 2:
             piece = piece.drop_columns("seconds")
-        pq.write_table(piece, tmp_path / f"{at}.parquet", row_group_size=7_000)
+        pq.write_table(piece, tmp_path / f"{at}.parquet", row_group_size=2_625)
     return str(tmp_path / "*.parquet")
 
 
@@ -75,7 +74,7 @@ SETTINGS = {
 def test_tasks_of_any_size_give_the_bits_of_the_rows_in_their_order(files, settings, monkeypatch):
     expected = whole(files, **settings).as_dict()
     assert karat.score(files, METRICS, keep=False, **settings).as_dict() == expected
-    monkeypatch.setattr(parts_module, "TASK_ROWS", 8_000)
+    monkeypatch.setattr(parts_module, "TASK_ROWS", 3_000)
     assert karat.score(files, METRICS, engine=Threads(3), **settings).as_dict() == expected
 
 
@@ -232,22 +231,19 @@ def test_a_process_that_is_killed_is_replaced(files, tmp_path, monkeypatch):
 
 DRIVER = """
 import sys, karat
-from karat.runs.scoring.tasks import parts, local
+from karat.runs.scoring.tasks import parts
 parts.LEAST_ROWS = 1
-if __name__ == "__main__":
-    karat.score(sys.argv[1], ["exact_match", "token_f1", "bleu"], run="a", engine=sys.argv[2], resume=True,
-                progress=lambda done, total: print(done, flush=True))
+karat.score(sys.argv[1], ["exact_match", "token_f1", "bleu"], run="a", engine=sys.argv[2], resume=True,
+            progress=lambda done, total: print(done, flush=True))
 """
 
 
 @pytest.mark.parametrize("engine", ["threads", "processes"])
-def test_a_killed_driver_leaves_whole_parts(files, tmp_path, engine):
-    script = tmp_path / "driver.py"
-    script.write_text(DRIVER)
+def test_a_killed_driver_leaves_whole_parts(files, tmp_path, engine, python):
     lines = 0
     while not run_folder("a").exists():
         lines += 3
-        with subprocess.Popen([sys.executable, script, files, engine], stdout=subprocess.PIPE, text=True) as process:
+        with python("-c", DRIVER, files, engine, stdout=subprocess.PIPE, text=True) as process:
             for _, line in zip(range(lines), process.stdout, strict=False):
                 assert int(line) <= ROWS
             process.send_signal(signal.SIGKILL)
