@@ -161,6 +161,13 @@ def test_wrong_settings_and_columns_say_what_is_right(tmp_path):
     rows = {"q": ["?"], "generated_ans": ["a"], "gold": ["a"]}
     keys = {"input_keys_map": {"question": "q", "target": "gold"}}
     assert evaluate(tmp_path, rows, "key2_qa", keys)[0] == [1]
+    for prefix in ("output", "output_eval"):
+        storage = Memory(rows)
+        names = {f"{prefix}_{each}_key": f"my_{each}" for each in ("score", "pred", "valid", "error")}
+        UnifiedBenchDatasetEvaluator(tmp_path / "s.json").run(storage, **keys, **names)
+        assert storage.frame[["my_score", "my_pred", "my_valid", "my_error"]].to_numpy().tolist() == [
+            [1, "a", True, ""]
+        ]
 
 
 def hotpot_f1(prediction, golds):

@@ -84,3 +84,9 @@ def read_listed(cell: Any) -> list[str] | None:
         except ValueError:
             return None
     return [str(each) for each in cell] if isinstance(cell, list | tuple) else None
+
+
+def read_golds(text: str) -> list[str]:
+    """The gold answers of a text: the items of a JSON list, else the text."""
+    listed = read_listed(text)
+    return [text] if listed is None else [each for each in listed if each.strip()]

@@ -17,6 +17,7 @@ from karat.adapters.dataflow.choices import (
     choose_one,
     choose_several,
     find_gold,
+    read_golds,
     read_listed,
 )
 from karat.adapters.dataflow.likelihood import build_prompt, find_likelihoods
@@ -113,16 +114,21 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         input_rejected_key: str = "rejected",
         input_context_key: str | None = None,
         input_pred_key: str = "generated_ans",
-        output_valid_key: str = "eval_valid",
-        output_error_key: str = "eval_error",
-        output_pred_key: str = "eval_pred",
-        output_score_key: str = "eval_score",
+        output_eval_valid_key: str = "eval_valid",
+        output_eval_error_key: str = "eval_error",
+        output_eval_pred_key: str = "eval_pred",
+        output_eval_score_key: str = "eval_score",
+        output_valid_key: str | None = None,
+        output_error_key: str | None = None,
+        output_pred_key: str | None = None,
+        output_score_key: str | None = None,
         input_keys_map: Mapping[str, str] | None = None,
     ) -> list[str]:
         """Read the storage's frame, write it back with four columns, and return the names of the columns used.
 
-        `input_keys_map` has columns by their part in the layout, as earlier versions of DataFlow take them. A row
-        without a score has `eval_valid` False and the reason in `eval_error`. Raises `ColumnError`.
+        Earlier versions of DataFlow have `output_valid_key` and so on without `eval_`, and `input_keys_map`, columns by
+        their part in the layout. A row without a score has `eval_valid` False and the reason in `eval_error`. Raises
+        `ColumnError`.
         """
         names = {
             "text": input_text_key,
@@ -145,16 +151,18 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         )
         answers = [next(iter(cell), None) for cell in cells(frame[input_pred_key])] if predicted else []
         scored = self._score(columns, answers, contexts, likely=likely)
+        score, valid = output_score_key or output_eval_score_key, output_valid_key or output_eval_valid_key
+        error = output_error_key or output_eval_error_key
         outputs = {
-            output_score_key: [np.nan if each.score is None else each.score for each in scored],
-            output_pred_key: [each.read for each in scored],
-            output_valid_key: [each.score is not None for each in scored],
-            output_error_key: [each.error for each in scored],
+            score: [np.nan if each.score is None else each.score for each in scored],
+            output_pred_key or output_eval_pred_key: [each.read for each in scored],
+            valid: [each.score is not None for each in scored],
+            error: [each.error for each in scored],
         }
         storage.write(frame.assign(**outputs))
         self._write(scored, str(getattr(storage, "file_name_prefix", "")))
         used = [key for key in keys if key != input_pred_key or self.eval_type != "key3_q_choices_a"]  # as in DataFlow
-        return [*used, output_score_key, output_valid_key, output_error_key]
+        return [*used, score, valid, error]
 
     def _score(
         self, columns: Mapping[str, Any], answers: Sequence[str | None], contexts: Sequence[str], *, likely: bool
@@ -196,7 +204,7 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         """Answers that are compared with one or several gold answers, or judged by a model."""
         targets, several = cells(golds), "s" * (self.eval_type == "key2_q_ma")
         if several:
-            split = upstream.split_targets if self.rules == "dataflow" else _read_list
+            split = upstream.split_targets if self.rules == "dataflow" else read_golds
             targets = [
                 split(cell[0]) if cell and isinstance(value, str) else cell
                 for cell, value in zip(targets, values(golds), strict=True)
@@ -216,11 +224,10 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
         if self.use_semantic_judge:
             return [ScoredRow(float(right)) for right in self._ask(pairs)]
         answers, golds = [answer for _, answer, _ in pairs], [gold for *_, gold in pairs]
-        if self._match is None:
-            found = list(zip(match_answers(answers, golds), answers, strict=True))
-        else:
-            found = list(map(self._match, answers, golds))
-        return [ScoredRow(float(right), read=read) for right, read in found]
+        if self._match is not None:
+            return [ScoredRow(float(right), read=read) for right, read in map(self._match, answers, golds)]
+        same = zip(match_answers(answers, golds), answers, strict=True)
+        return [ScoredRow(float(right), read=answer) for right, answer in same]
 
     def _ask(self, pairs: Sequence[tuple[str, str, list[str]]]) -> list[bool]:
         """The verdicts of a model; `DataError` unless there is one for each prompt."""
@@ -289,9 +296,3 @@ class UnifiedBenchDatasetEvaluator(find_operator("core_text", "UnifiedBenchDatas
             known = [each for each in scored if each.gold]
             statistics[f"{name}_of_all"] = sum(each.score or 0.0 for each in known) / len(known) if known else None
         write_statistics(self.eval_result_path, statistics)
-
-
-def _read_list(text: str) -> list[str]:
-    """The gold answers of a text: the items of a JSON list, else the text."""
-    listed = read_listed(text)
-    return [text] if listed is None else [each for each in listed if each.strip()]
