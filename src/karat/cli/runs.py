@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -113,16 +114,20 @@ def export(name: str, output: str, bundle: str | None, **options: bool) -> None:
 @scored_metric_option
 @click.option("--by", type=COLUMN, help="Also compare for each value of this column.")
 @cluster_option
-@click.option("--on", type=COLUMN, help="The id that matches the rows of the runs.")
+@click.option("--on", type=COLUMN, help="The id that matches the rows of the runs, and --human.")
 @margin_option
 @confidence_option("Of the intervals of differences. Default: 0.95.", None)
 @seed_option("Of the random numbers. Default: 0.", None)
-def bundle(names: tuple[str, ...], output: str, no_texts: bool, **compared: Any) -> None:
+@correction_options
+@click.option("--gold-patch", type=FILE, help="The patch of the gold. Default: its name in this folder.")
+def bundle(
+    names: tuple[str, ...], output: str, no_texts: bool, people: LabelOptions, gold_patch: str | None, **compared: Any
+) -> None:
     """Write runs to one file, from which `karat verify` derives every number again.
 
     It holds the rows, the values and how they were computed, and of several runs how each compares with the first, by
-    the options of `karat compare`. The same runs make the same bytes. Its digest, which is printed, stands for all of
-    it: name it beside the number.
+    the options of `karat compare`. Labels by people, with which runs were scored or are compared, are those of --human.
+    The same runs make the same bytes. Its digest, which is printed, stands for all of it: name it beside the number.
 
     \b
     karat runs bundle before after -o answers.zip
@@ -130,9 +135,10 @@ def bundle(names: tuple[str, ...], output: str, no_texts: bool, **compared: Any)
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.runs.export.bundle.bundle import bundle as write_bundle  # noqa: PLC0415  (heavy)
 
-    written = write_bundle(
-        *names, output=output, texts=not no_texts, **{name: value for name, value in compared.items() if value}
-    )
+    chosen = {name: value for name, value in compared.items() if value}
+    systems = [Path(name).name for name in names]
+    human = people.read(systems[0]) if len(names) == 1 else people.read(systems=systems)
+    written = write_bundle(*names, output=output, texts=not no_texts, human=human, gold_patch=gold_patch, **chosen)
     for note in written.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"wrote {written.path}", err=True)

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import karat
 from karat.cli.main import main
-from karat.data.storage.checksums import sum_file
+from karat.data.storage.checksums import seal, sum_file
 from karat.errors import DataError, SpecError
 from karat.runs.export.bundle import archive
 from karat.runs.export.bundle.archive import read_archive, write_archive
@@ -103,7 +103,7 @@ def test_every_number_is_derived_again_and_the_same_runs_make_the_same_bytes(pla
         kinds[each.run, each.of].add(each.kind)
     assert kinds["a", "bleu"] == {"score", "counts", "value", "interval"}
     assert kinds["b", "token_f1"] == {"score", "value", "interval"}
-    assert kinds["b against a", "bleu"] == {"verdict", "interval"}
+    assert kinds["b against a", "bleu"] == {"verdict", "interval", "sentence"}
     assert kinds["a", "reference"] == {"column"}
     assert sum(each.compared for each in verified.checks if (each.run, each.kind) == ("a", "score")) == 2 * N
     written = karat.bundle("a", "b", output="again.zip")
@@ -118,7 +118,7 @@ def test_commands(place):
     done = call("runs", "bundle", "a", "b", "-o", "c.zip", "--by", "topic", "-m", "token_f1")
     assert done.exit_code == 0, done.output
     digest = done.stdout.strip()
-    done = call("verify", "c.zip", "--digest", digest[:12])
+    done = call("verify", "c.zip", "--digest", digest[:16])
     assert done.exit_code == 0, done.output
     assert digest in done.output
     assert "token_f1 [t1]" in done.output
@@ -222,6 +222,90 @@ def test_a_forged_verdict_is_found(place):
             karat.verify("strange.zip")
 
 
+def forge(path, change, name="values.json"):
+    """The state and the checks of a bundle with a changed file of JSON, for which all digests are made anew."""
+    read = read_archive(path)
+    members = {each.name: read.read(each.name) for each in read.index.members}
+    folder = Path("forged")
+    shutil.rmtree(folder, ignore_errors=True)
+    for member, content in members.items():
+        (folder / member).parent.mkdir(parents=True, exist_ok=True)
+        (folder / member).write_bytes(content)
+    file = folder / (name if name == "verdicts.json" else f"runs/a/{name}")
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+    about = read.index.about
+    if name != "verdicts.json":
+        if name == "manifest.json":
+            file.write_text(json.dumps(seal({key: content[key] for key in content if key != "checksum"})))
+        else:
+            remake(folder / "runs/a")
+        digest = hashlib.sha256((folder / "runs/a/manifest.json").read_bytes()).hexdigest()
+        about = {**about, "runs": {**about["runs"], "a": digest}}
+    write_archive("forged.zip", about, {member: (folder / member).read_bytes() for member in members})
+    return karat.verify("forged.zip")
+
+
+@pytest.mark.parametrize(
+    ("change", "of"),
+    [
+        (lambda values: values["metrics"][0]["groups"].pop("t1"), "groups"),
+        (lambda values: values["metrics"][1].pop("low"), "low"),
+        (lambda values: values["metrics"].pop(), "specs"),
+        (lambda values: values["metrics"].append({**values["metrics"][0], "value": 1.0}), "specs"),
+        (lambda values: values["metrics"][0].update(signature="token_f1"), "signature"),
+        (lambda values: values["metrics"][0].update(caution="all is well"), "caution"),
+        (lambda values: values["metrics"][0].update(value=float("inf")), "value"),
+        (lambda values: values["metrics"][0].update(strange=10**400), "strange"),
+        (lambda values: values["mapping"].update(prediction="gold"), "mapping"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_is_left_out_added_or_reworded_is_found(place, change, of):
+    karat.bundle("a", output="a.zip")
+    verified = forge("a.zip", change)
+    assert verified.state == "differs"
+    assert of in next(each.note for each in verified.checks if each.state == "differs")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content["compared"]["findings"].pop(0),
+        lambda content: content["compared"].update(findings=[]),
+        lambda content: content["compared"]["findings"].append(content["compared"]["findings"][0]),
+        lambda content: content["compared"]["findings"][0].update(sentence="b is better than a"),
+        lambda content: content["compared"].update(systems=["b", "a"]),
+    ],
+)
+def test_findings_that_are_left_out_or_reworded_are_found(place, change):
+    assert forge("both.zip", change, "verdicts.json").state == "differs"
+
+
+def test_a_manifest_that_says_other_things_is_found(place):
+    karat.bundle("a", output="a.zip")
+    for change, of in (
+        (lambda manifest: manifest["metrics"][1].update(recipe="squad"), "recipes bleu"),
+        (lambda manifest: manifest["lengths"].update(longer=99), "lengths longer"),
+        (lambda manifest: manifest["digests"].pop("prediction"), "digest"),
+    ):
+        verified = forge("a.zip", change, "manifest.json")
+        assert of in next(each.note for each in verified.checks if each.state == "differs")
+
+
+def test_members_that_nothing_names_and_runs_under_a_digest_of_another(place):
+    read = read_archive("both.zip")
+    members = {each.name: read.read(each.name) for each in read.index.members}
+    about = {**read.index.about, "runs": {**read.index.about["runs"], "a": "0" * 64}}
+    write_archive("other.zip", about, members)
+    assert "another digest" in next(each.note for each in karat.verify("other.zip").checks if each.state == "differs")
+    names = [*members]
+    names.insert(1, "runs/a/rows/part-000001.parquet")
+    write_archive("more.zip", read.index.about, {name: members.get(name, b"") or b"PAR1" for name in names})
+    assert {each.state for each in karat.verify("more.zip").checks if each.run == "a" and each.of == ""} == {"differs"}
+
+
 def test_last_bits_on_another_version_and_metrics_that_are_not_here(place):
     def forge(values):
         values["metrics"][0]["value"] *= 1 + 4e-16
@@ -229,7 +313,7 @@ def test_last_bits_on_another_version_and_metrics_that_are_not_here(place):
     change_json(place / "runs/a/values.json", forge)
     remake(place / "runs/a")
     karat.bundle("a", output="same.zip")
-    assert karat.verify("same.zip").state == "differs"
+    assert (karat.verify("same.zip").state, karat.verify("same.zip").elsewhere) == ("last bits", ())
     manifest = read_manifest(place / "runs/a")
     manifest.versions["numpy"] = "1.0"
     write_manifest(manifest, place / "runs/a")
@@ -238,9 +322,12 @@ def test_last_bits_on_another_version_and_metrics_that_are_not_here(place):
     assert (verified.state, wrong(verified)) == ("last bits", [("a", "token_f1", "value", "last bits")])
     assert verified.elsewhere[0].startswith("numpy 1.0, here ")
     assert call("verify", "other.zip").exit_code == 7
-    text = (place / "runs/b/manifest.json").read_text().replace("normalize='squad'", "normalize='squad', gone=1")
-    (place / "runs/b/manifest.json").write_text(text)
-    content = json.loads(text)
+    for name in ("values.json", "manifest.json"):
+        path = place / "runs/b" / name
+        path.write_text(path.read_text().replace("normalize='squad'", "normalize='squad', gone=1"))
+        if name == "values.json":
+            remake(place / "runs/b")
+    content = json.loads(path.read_text())
     content.pop("checksum")
     (place / "runs/b/manifest.json").write_text(json.dumps(content))
     karat.bundle("b", output="older.zip")
@@ -289,16 +376,42 @@ def test_a_file_that_would_fill_the_memory_is_not_read(place):
     write_archive("bomb.zip", read.index.about, {**members, "runs/a/rows.parquet": bytes(sink.getvalue())})
     check = next(each for each in karat.verify("bomb.zip").checks if each.state == "differs")
     assert check.note.startswith("bomb.zip: runs/a/rows.parquet: expected at most 100 rows")
+    once = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int32()), pa.array(["x" * 100_000]))
+    for column in (once, pa.ListArray.from_arrays(pa.array(range(1_001), pa.int32()), once)):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"id": column}), sink)
+        write_archive("bomb.zip", read.index.about, {**members, "runs/a/rows.parquet": bytes(sink.getvalue())})
+        check = next(each for each in karat.verify("bomb.zip").checks if each.state == "differs")
+        assert "found 1,000 rows and" in check.note
 
 
-def test_a_correction_by_people_is_not_recomputed(place):
+def test_a_correction_by_people_is_derived_from_their_labels(place):
     labels = [{"id": f"q{row}", "label": float(row % 2)} for row in range(0, N, 3)]
+    rows = {**TABLE, "people": [float(row % 3 == 0) if row % 2 else None for row in range(N)]}
     karat.score(TABLE, "token_f1", run="labelled", by="topic", human=labels, on="id")
-    for texts in (True, False):
-        karat.bundle("labelled", output="labelled.zip", texts=texts)
-        found = wrong(karat.verify("labelled.zip"))
-        assert ("labelled", "token_f1", "value", "not recomputed") in found
-        assert {state for *_, state in found} == {"not recomputed"}
+    karat.score(rows, "token_f1", run="beside", by="topic", human="people")
+    assert karat.bundle("labelled", output="without.zip").notes[0].startswith("labelled was corrected by labels")
+    assert ("labelled", "token_f1", "value", "not recomputed") in wrong(karat.verify("without.zip"))
+    for name, human in (("labelled", labels), ("beside", "people")):
+        assert karat.bundle(name, output="with.zip", human=human, on="id").notes == ()
+        assert wrong(karat.verify("with.zip")) == []
+    karat.bundle("labelled", output="digests.zip", human=labels, on="id", texts=False)
+    assert {kind for _, _, kind, _ in wrong(karat.verify("digests.zip"))} == {"score"}
+    others = [{**each, "label": 1.0} for each in labels]
+    with pytest.raises(DataError, match="not those with which labelled was scored"):
+        karat.bundle("labelled", output="with.zip", human=others, on="id")
+    karat.bundle("a", "b", output="pair.zip", human={"a": labels, "b": labels}, on="id", metrics="token_f1")
+    assert wrong(karat.verify("pair.zip")) == []
+    read = read_archive("pair.zip")
+    assert json.loads(read.read("verdicts.json"))["compared"]["findings"][0]["corrected"]["labelled"] == 8
+    members = {each.name: read.read(each.name) for each in read.index.members}
+    changed = members["runs/b/labels.json"].replace(b"0.0", b"1.0", 1)
+    write_archive("pair.zip", read.index.about, {**members, "runs/b/labels.json": changed})
+    assert ("b against a", "token_f1", "verdict", "differs") in wrong(karat.verify("pair.zip"))
+    file = members["runs/a/labels.json"].replace(b'"columns": []', b'"columns": ["/etc/passwd"]')
+    write_archive("pair.zip", read.index.about, {**members, "runs/a/labels.json": file})
+    note = next(each.note for each in karat.verify("pair.zip").checks if each.state == "differs")
+    assert "expected a table of labels, or columns of the rows" in note
 
 
 def test_a_gold_patch_is_in_the_bundle(place):
@@ -313,7 +426,15 @@ def test_a_gold_patch_is_in_the_bundle(place):
     members["runs/patched/gold_patch.jsonl"] = members["runs/patched/gold_patch.jsonl"].replace(b'"x"', b'"y"')
     write_archive("other.zip", read.index.about, members)
     assert wrong(karat.verify("other.zip")) == [("patched", "gold_patch.jsonl", "column", "differs")]
-    Path("patch.jsonl").unlink()
+    del members["runs/patched/gold_patch.jsonl"]
+    write_archive("lacks.zip", read.index.about, members)
+    assert wrong(karat.verify("lacks.zip")) == [("patched", "gold_patch.jsonl", "column", "not recomputed")]
+    change_rows(place / "runs/patched/rows.parquet", "gold", lambda values: values[3].remove("x"))
+    remake(place / "runs/patched")
+    karat.bundle("patched", output="undone.zip")
+    assert ("patched", "gold_patch.jsonl", "column", "differs") in wrong(karat.verify("undone.zip"))
+    Path("patch.jsonl").rename("other.jsonl")
+    assert karat.bundle("patched", output="named.zip", gold_patch="other.jsonl").notes == ()
     assert "patch.jsonl, which patched the gold of patched" in karat.bundle("patched", output="lacks.zip").notes[0]
 
 

@@ -59,7 +59,8 @@ def judged(tmp_path_factory):
         judge(["judge:correctness(model='one')", "judge:own.toml(model=['one', 'two', 'three'])", "em"], "judged")
         judge(["judge:correctness(model='one')"], "ruled", until=karat.Until(width=0.9))
         judge(["judge:correctness(model='one')"], "paid", until=karat.Until(width=0.9, cost=5))
-        for name in ("judged", "ruled", "paid"):
+        judge(["judge:correctness(model='one')"], "spent", until=karat.Until(cost=1e-3))
+        for name in ("judged", "ruled", "paid", "spent"):
             written = karat.bundle(name, output=f"{name}.zip")
             assert written.notes == ()
         Path("own.toml").unlink()
@@ -162,13 +163,13 @@ def test_a_missing_reply_is_said_and_never_asked_for(place):
         return [each for each in rows if each not in gone]
 
     verified = change_replies(place / "judged.zip", remove)
-    assert verified.state == "not recomputed"
-    assert ("judge:correctness", "reply", "not recomputed") in wrong(verified)
-    assert ("judge:correctness", "value", "not recomputed") in wrong(verified)
-    note = next(each.note for each in verified.checks if each.kind == "reply" and each.state == "not recomputed")
-    assert note.endswith("of 12 rows need a reply that is not in the bundle")
-    done = CliRunner().invoke(main, ["verify", "changed.zip"])
-    assert done.exit_code == 7, done.output
+    assert wrong(verified) == [("replies", "reply", "differs"), ("judge:correctness", "score", "not recomputed")]
+    notes = [each.note for each in verified.checks if each.state != "equal"]
+    assert notes == [
+        "scores that lack a reply: 0 in the bundle, 6 recomputed",
+        "6 of 12 rows lack a reply",
+    ]
+    assert [each.kind for each in verified.checks if each.note == "from the stored scores"] == ["value", "interval"]
 
 
 def test_replies_that_are_not_in_the_cache_are_missed_when_the_bundle_is_written(place):
@@ -182,5 +183,5 @@ def test_a_judge_that_a_rule_stopped(place):
     verified = karat.verify(place / "ruled.zip")
     assert wrong(verified) == []
     assert json.loads((place / "runs/ruled/values.json").read_text())["metrics"][0]["not_asked"] > 0
-    verified = karat.verify(place / "paid.zip")
-    assert wrong(verified) == [("judge:correctness", "value", "not recomputed")]
+    assert wrong(karat.verify(place / "paid.zip")) == []
+    assert wrong(karat.verify(place / "spent.zip")) == [("judge:correctness", "value", "not recomputed")]

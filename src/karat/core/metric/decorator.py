@@ -61,6 +61,7 @@ def metric(
     remote: bool | Callable[[Mapping[str, Any]], bool] = False,
     details: Details | None = None,
     reads_json: bool = False,
+    reads_files: bool = False,
     inner: str = "",
     keeps_null: tuple[str, ...] = (),
     specialise: Specialise | None = None,
@@ -87,6 +88,7 @@ def metric(
     of its references. `remote`: the function waits for another process, such as a model; it is called in the caller's
     thread. A callable tells from the settings whether requests are sent to a model's endpoint. `details`: from the
     settings to the Arrow type of each further column in the `Rows`. `reads_json`: the texts are expected to be JSON.
+    `reads_files`: scores rest on files that columns or settings name, such as databases.
     `inner`: the default of the setting `metric`, another metric whose scores the function takes first, as a `Inner` or
     as `Samples`. `keeps_null`: the columns in which the function takes nulls. `specialise`: from the definition and the
     values of the settings to the definition with what follows from them. `key`: for a metric that is 1 where two texts
@@ -134,7 +136,7 @@ def metric(
                 direction=direction,
                 aliases=aliases,
                 short=short,
-                inputs=Inputs(encoded=encoded, json=reads_json, nulls=keeps_null),
+                inputs=Inputs(encoded=encoded, json=reads_json, nulls=keeps_null, files=reads_files),
                 remote=Remote(asks_model=remote if callable(remote) else None) if remote else None,
                 details=details,
                 specialise=specialise_by_inner(function, columns, details, specialise) if inner else specialise,

@@ -59,7 +59,8 @@ class Inputs:
 
     `encoded`: as dictionaries too, which avoid repeating a prediction for each of its references. `json`: its texts are
     expected to be JSON. `nulls`: the columns in which the function takes nulls. `ranges`: the least and the greatest
-    number that a column may hold, by role. `named`: the columns of the data that the settings name, by role.
+    number that a column may hold, by role. `named`: the columns of the data that the settings name, by role. `files`:
+    it reads files that columns or settings name.
     """
 
     encoded: bool = False
@@ -67,6 +68,7 @@ class Inputs:
     nulls: tuple[str, ...] = ()
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     named: Mapping[str, str] = field(default_factory=dict)
+    files: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

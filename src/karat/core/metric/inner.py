@@ -60,7 +60,7 @@ def specialise_by_inner(
             definition,
             composite=Composite(inner, tuple(own), role),
             columns=MappingProxyType({**columns, **own}),
-            inputs=replace(definition.inputs, json=inputs.json, named=inputs.named),
+            inputs=replace(definition.inputs, json=inputs.json, named=inputs.named, files=inputs.files),
             marks=MappingProxyType({"metric": inner.signature}),
             remote=remote and Remote(asks_model=lambda _: inner.asks_model, governor=inner.governor),
             details=details if samples or inner.judge is None else partial(_add_details, inner, details),

@@ -40,6 +40,7 @@ def choose_database(definition: Definition, settings: Mapping[str, Any]) -> Defi
     ),
     details=lambda _: {"difference": pa.string()},
     specialise=choose_database,
+    reads_files=True,
 )
 def sql_match(
     prediction: Text,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -14,14 +14,17 @@ from karat.core.columns.kinds import Array
 from karat.data.json.objects import JsonObject, Printed
 from karat.stats.value import spell
 
-CheckKind: TypeAlias = Literal["file", "column", "score", "counts", "detail", "value", "interval", "verdict", "reply"]
+CheckKind: TypeAlias = Literal[
+    "file", "column", "score", "counts", "detail", "value", "interval", "verdict", "sentence", "reply"
+]
 Agreement: TypeAlias = Literal["equal", "last bits", "differs", "not recomputed"]
 
-LAST_BITS = 1e-9
-"""A difference, relative to numbers above 1, that another platform or version may make of one computation."""
+LAST_BITS, LEAST = 1e-9, 1e-12
+"""A difference, relative to a number and in itself, that another version, platform or processor may make."""
 _ENDS = {"low", "high", "all_low", "all_high"}
-_SENTENCES = {"sentence", "corrected_sentence", "caution", "notes", "reversals", "signature"}
-"""What is written for readers: other releases may word it otherwise. Signatures are compared before scoring."""
+_SENTENCES = {"sentence", "corrected_sentence", "caution", "notes", "reversals"}
+"""What is written for readers: another release may word it otherwise."""
+_DEEPEST = 12  # levels of JSON that are compared one by one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,8 @@ class Check(JsonObject):
     """What was compared of a run, or of a comparison of two, and how it agrees.
 
     `of`: the file, the column or the metric. `compared` numbers or texts, of which `differing` are not equal to the
-    last bit; `difference` is the largest between two numbers. `note`: where it differs, or why it was not recomputed.
+    last bit; `difference` is the largest between two numbers. `note`: where it differs, why it was not
+    recomputed, or from what it was.
     """
 
     run: str
@@ -71,17 +75,19 @@ class Differences:
             same[~rows] = True
         if same.all():
             return
-        apart = np.abs(np.where(same, 0.0, stored - found))
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart = np.abs(np.where(same, 0.0, stored - found))
         self.differing += int((~same).sum())
-        self.close = self.close and bool((apart <= LAST_BITS * np.maximum(1.0, np.abs(stored)))[~same].all())
+        self.close = self.close and bool(
+            (apart <= LEAST + LAST_BITS * np.minimum(abs(stored), abs(found)))[~same].all()
+        )
         self.difference = max(self.difference, float(np.nanmax(apart, initial=0.0)))
         at = tuple(np.argwhere(~same)[0])
         self._note(where.format(at[0] + 1), stored[at].item(), found[at].item())
 
     def add(self, stored: Any, found: Any, where: str) -> None:
-        """Compare two values of JSON that hold no others."""
-        numbers = [each for each in (stored, found) if isinstance(each, float | int) and not isinstance(each, bool)]
-        if len(numbers) == 2:
+        """Compare two values of JSON, or cells."""
+        if _is_number(stored) and _is_number(found) and float in (type(stored), type(found)):
             self.add_numbers(np.array([float(stored)]), np.array([float(found)]), where)
             return
         self.compared += 1
@@ -92,11 +98,9 @@ class Differences:
     def _note(self, where: str, stored: Any, found: Any) -> None:
         self.first = self.first or f"{where}: {_spell(stored)} in the bundle, {_spell(found)} recomputed"
 
-    def check(self, run: str, of: str, kind: CheckKind, *, elsewhere: bool) -> Check:
-        """The check; `elsewhere`: other versions, or another platform, may explain differences in the last bits."""
-        state: Agreement = "differs" if self.differing else "equal"
-        if self.differing and self.close and elsewhere:
-            state = "last bits"
+    def check(self, run: str, of: str, kind: CheckKind, note: str = "") -> Check:
+        """The check; `note` is from what it was recomputed."""
+        state: Agreement = ("last bits" if self.close else "differs") if self.differing else "equal"
         return Check(
             run=run,
             of=of,
@@ -105,17 +109,32 @@ class Differences:
             compared=self.compared,
             differing=self.differing,
             difference=self.difference or None,
-            note=self.first,
+            note="; ".join(filter(None, [self.first, note])),
         )
 
 
-def compare_members(stored: Any, found: Any) -> tuple[Differences, Differences]:
-    """Values of JSON, with their numbers, and the ends of intervals apart; what only `found` has is newer than both."""
-    values, ends = Differences(), Differences()
-    others = dict(_leaves(found))
-    for path, leaf in _leaves(stored):
-        (ends if path[-1] in _ENDS else values).add(leaf, others.get(path), " ".join(map(str, path)))
-    return values, ends
+def check_members(
+    run: str, of: str, stored: Any, found: Any, *, kind: CheckKind = "value", release: str = "", note: str = ""
+) -> Iterator[Check]:
+    """Compare values of JSON: a check of their members, one of the ends of intervals, and one of sentences.
+
+    `release`: the one that wrote `stored`, where it is another one: members that it did not know are not missing then,
+    and sentences that it worded otherwise are not recomputed.
+    """
+    of_kind: dict[CheckKind, Differences] = {kind: Differences(), "interval": Differences(), "sentence": Differences()}
+    ours, theirs = dict(_leaves(stored)), dict(_leaves(found))
+    for path in dict.fromkeys([*ours, *theirs]):
+        if path not in ours and release and path[-1] != _LABELS:
+            continue
+        name = path[-2] if isinstance(path[-1], int) and len(path) > 1 else path[-1]
+        which: CheckKind = "sentence" if name in _SENTENCES else "interval" if path[-1] in _ENDS else kind
+        of_kind[which].add(ours.get(path), theirs.get(path), " ".join(map(str, path)))
+    for what, each in of_kind.items():
+        check = each.check(run, of, what, "" if what == "sentence" else note)
+        if what == "sentence" and check.state != "equal" and release:
+            check = replace(check, state="not recomputed", note=f"karat {release} wrote it; {check.note}")
+        if each.compared:
+            yield check
 
 
 def compare_columns(stored: pa.ChunkedArray, found: pa.ChunkedArray, rows: Array) -> Differences:
@@ -125,24 +144,32 @@ def compare_columns(stored: pa.ChunkedArray, found: pa.ChunkedArray, rows: Array
         return compared
     compared.compared = 0
     for row, one, other in zip(count(1), stored.to_pylist(), found.to_pylist(), strict=False):
-        if not rows[row - 1]:
-            continue
-        nested = isinstance(one, list | dict)
-        compared.add(repr(one) if nested else one, repr(other) if nested else other, f"row {row}")
+        if rows[row - 1]:
+            nested = isinstance(one, list | dict)
+            compared.add(repr(one) if nested else one, repr(other) if nested else other, f"row {row}")
     return compared
 
 
+_LABELS = "labels of groups"
+
+
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The values in one of JSON that hold no others, by their paths; and the labels of groups, of which none is new."""
     members: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, Mapping):
-        members = value.items()
-    elif isinstance(value, list | tuple):
-        members = enumerate(value)
-    else:
+    if len(path) > _DEEPEST or not isinstance(value, Mapping | list | tuple):
         yield path, value
+    elif isinstance(value, Mapping):
+        members = value.items()
+        if value and path and path[-1] == "groups":
+            yield (*path, _LABELS), ", ".join(sorted(map(str, value)))
+    else:
+        members = enumerate(value)
     for name, each in members:
-        if name not in _SENTENCES:
-            yield from _leaves(each, (*path, name))
+        yield from _leaves(each, (*path, name))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63)
 
 
 def _spell(value: Any) -> str:

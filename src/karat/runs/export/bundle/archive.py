@@ -51,10 +51,14 @@ class Member:
 
 @dataclass(frozen=True)
 class About:
-    """What a bundle is about: `runs` has the SHA-256 of the manifest of each, by name; `texts`: they are in it."""
+    """What a bundle is about: `runs` has the SHA-256 of the manifest of each, by name; `texts`: they are in it.
+
+    `lacking`: of runs with judges, how many scores lacked a reply when it was written.
+    """
 
     texts: bool
     runs: Mapping[str, str]
+    lacking: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -35,17 +35,17 @@ OMITTED = "(left out)"
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
-def write_digested(run: Run, folder: Path) -> list[str]:
+def write_digested(run: Run, folder: Path, read: Iterable[str | None] = ()) -> list[str]:
     """Write a run without its texts into a folder, and return the names of its files.
 
     Scores, counts, ids, groups, numbers, and names of files and columns stay; of every other cell that is not empty
     the SHA-256 is there: of its bytes, where it is a text, else of it as JSON. The command, the condition for rows and
-    what judges and lists were counted by are left out.
+    what judges and lists were counted by are left out. `read`: further columns that stay, such as labels by people.
 
     Raises `SpecError` for a run whose groups are texts that metrics read.
     """
     manifest, settings = run.manifest, dict(run.manifest.settings)
-    by, kept = settings.get("by"), _find_kept(run)
+    by, kept = settings.get("by"), _find_kept(run) | set(filter(None, read))
     if by is not None and by not in kept:
         raise SpecError(f"{run.name} has values by {by!r}, a text that metrics read: bundle it with its texts")
     files = {}
@@ -66,12 +66,12 @@ def write_digested(run: Run, folder: Path) -> list[str]:
     return [MANIFEST, *files]
 
 
-def compute_values(run: Run) -> dict[str, dict[str, Any]]:
-    """By spec what the values of a run are by its scores and counts alone, as `values.json` has them."""
+def compute_values(run: Run) -> dict[str, Any]:
+    """The values of a run by its scores and counts alone, as `values.json` has them."""
     by = run.manifest.settings.get("by")
     without = replace(run, values={**run.values, "metrics": (), "human": None})
     slices = {} if by is None else group_rows(run.column(by).combine_chunks(), set(), by)
-    return {each["spec"]: each for each in RunValues.as_scored(without).compute(slices)["metrics"]}
+    return RunValues.as_scored(without).compute(slices)
 
 
 def is_digested(run: Run, column: str | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from karat.models.context import use_governor
 from karat.models.reply_cache import ReplyCache
 from karat.models.request import Reply, Request
 from karat.runs.export.bundle.rescore import REPLIES, RUBRICS, rescore, split_metrics
-from karat.runs.store.manifest import ENDPOINTS
+from karat.runs.store.manifest import ENDPOINTS, check_content
 from karat.runs.store.run import Run
 
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("key", "endpoint", "model", "request", "reply")])
@@ -51,12 +51,12 @@ def replaying(run: Run, replies: Mapping[str, Answered] | ReplyCache) -> Iterato
         yield governor
 
 
-def collect_replies(run: Run) -> tuple[dict[str, bytes], str]:
-    """The files with what the judges of a run were asked and replied; and what is missing, empty where nothing is.
+def collect_replies(run: Run) -> tuple[dict[str, bytes], str, int]:
+    """The files with what the judges of a run were asked and replied; what lacks; and how many scores lack a reply.
 
     The rows are scored again with the replies that are in the cache, so that every request comes that led to a score.
     """
-    files, missing = dict[str, bytes](), list[str]()
+    files, missing, lacking = dict[str, bytes](), list[str](), 0
     rubrics = dict(_read_rubrics(run))
     if rubrics:
         files[RUBRICS] = (json.dumps(rubrics, ensure_ascii=False, indent=1) + "\n").encode()
@@ -72,7 +72,7 @@ def collect_replies(run: Run) -> tuple[dict[str, bytes], str]:
             if lacking:
                 where = "the cache of replies ($KARAT_CACHE) has not all that its judges replied"
                 missing.append(f"{lacking:,} scores of {run.name} cannot be derived again: {where}")
-    return files, "; ".join(missing)
+    return files, "; ".join(missing), lacking
 
 
 def find_lacking(run: Run, again: Run, spec: str) -> Array:
@@ -102,7 +102,7 @@ def read_kept_replies(folder: Path) -> tuple[dict[str, Answered], dict[str, str]
     for row in _read_rows(path):
         request = Request(**json.loads(row["request"]))
         each = Answered(row["endpoint"], row["model"], request, Reply(**json.loads(row["reply"])))
-        if request.key(each.endpoint, each.model) != row["key"]:
+        if row["key"] in answered or request.key(each.endpoint, each.model) != row["key"]:
             unfit.append(row["key"])
         answered[row["key"]] = each
     return answered, rubrics, unfit
@@ -115,8 +115,11 @@ def _read_rows(path: Path) -> list[dict[str, str]]:
     for number, row in enumerate(rows, 1):
         where = f"{path}, row {number}"
         check_type(row, _Row, where)
-        check_type(parse_json(row["request"].encode(), where), _Asked, f"{where}: request")
-        check_type(parse_json(row["reply"].encode(), where), _Replied, f"{where}: reply")
+        for name, kind in (("request", _Asked), ("reply", _Replied)):
+            content = parse_json(row[name].encode(), where)
+            check_content(content, kind, f"{where}: {name}")
+            if unknown := content.keys() - {each.name for each in fields(kind)}:
+                raise DataError(f"{where}: {name}: expected no {min(unknown)!r}")
     return rows
 
 

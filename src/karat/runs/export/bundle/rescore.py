@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from karat.runs.columns.ids import id_columns, item_columns
 from karat.runs.scoring.arguments import NONE
 from karat.runs.scoring.pipeline import score
 from karat.runs.scoring.provenance.own_code import digest_function
+from karat.runs.scoring.tasks.progress import Progress
 from karat.runs.store.manifest import CODE, ENDPOINTS, UNTIL
 from karat.runs.store.run import Run, open_run
 from karat.stats.sequential.until import Until
@@ -29,7 +30,13 @@ REPLIES, RUBRICS = "replies.parquet", "judges.json"
 _UNICODE = re.compile(r"\|unicode=[\d.]+")
 
 
-def rescore(run: Run, metrics: Sequence[Metric], folder: Path, columns: Sequence[str] = ()) -> Run:
+def rescore(
+    run: Run,
+    metrics: Sequence[Metric],
+    folder: Path,
+    columns: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Run:
     """Score the rows of a run again, and keep them as a run of the same name in a folder.
 
     `columns` are further ones that the new run has to have. Raises what `karat.score` raises.
@@ -51,6 +58,7 @@ def rescore(run: Run, metrics: Sequence[Metric], folder: Path, columns: Sequence
             seed=settings.get("seed", 0),
             run=run.name,
             until=_find_rule(run, metrics),
+            progress=progress,
         )
         return open_run(folder / run.name)
 
@@ -61,6 +69,8 @@ def _find_rule(run: Run, metrics: Sequence[Metric]) -> Until | None:
     if rule is None or not any(metric.judge is not None for metric in metrics):
         return None
     until = Until(**{each.name: rule[each.name] for each in fields(Until) if each.name in rule})
+    if until.width is not None and all(stop.met == f"width {until.width:g}" for stop in run.stops.values()):
+        until = replace(until, cost=None)  # the money was not spent
     return until if until.cost is None and not until.decisions else None
 
 
@@ -114,6 +124,8 @@ def _why_not(metric: Metric, signature: str | None, settings: Mapping[str, objec
             if digest_function(definition.function) == own:
                 return ""
         return "its code is not as it was, or not here"
+    if definition.inputs.files:
+        return "it reads files that are not in the bundle"
     if definition.remote is not None and metric.judge is None:
         return "it needs a model that is not in the bundle"
     return ""

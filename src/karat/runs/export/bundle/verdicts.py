@@ -6,13 +6,15 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 from karat.core.errors import DataError, KaratError
 from karat.data.storage.addresses import hide_secrets
 from karat.data.storage.checksums import parse_json
 from karat.runs.compare.compare import compare
 from karat.runs.export.bundle.archive import Archive
+from karat.runs.labels.labels import Labels
+from karat.runs.match.systems import list_specs
 from karat.runs.scoring.provenance.describe import find_versions
 from karat.runs.store.manifest import check_content
 from karat.runs.store.run import Run
@@ -51,25 +53,29 @@ class _Compared:
 
 
 @dataclass(frozen=True)
-class _Verdicts:
-    """The content of `verdicts.json`."""
+class Verdicts:
+    """The content of `verdicts.json`: the arguments of `karat.compare`, what it found, and with which versions."""
 
-    arguments: _Arguments
+    arguments: Annotated[Mapping[str, Any], _Arguments]
     versions: Mapping[str, str]
     machine: Mapping[str, str]
-    compared: _Compared
+    compared: Annotated[Mapping[str, Any], _Compared]
 
 
 COMPARED = tuple(each.name for each in fields(_Arguments))
 """The arguments of `karat.compare` that a bundle may have been written with."""
 
 
-def compare_runs(runs: Sequence[Run], compared: Mapping[str, Any]) -> tuple[bytes | None, str | None]:
+def compare_runs(
+    runs: Sequence[Run], compared: Mapping[str, Any], human: Labels | None = None
+) -> tuple[bytes | None, str | None]:
     """What a bundle says of how runs compare; or why they are not compared."""
+    if "metrics" in compared:
+        compared = {**compared, "metrics": list_specs(compared["metrics"])}
     try:
-        found = compare(*runs, **compared).as_dict()
+        found = compare(*runs, **compared, human=human).as_dict()
     except KaratError as error:
-        if compared:
+        if compared or human is not None:
             raise
         return None, str(error)
     content = {"arguments": compared, **environment(), "compared": found}
@@ -81,11 +87,13 @@ def environment() -> dict[str, Any]:
     return {"versions": find_versions(), "machine": {"system": platform.platform(), "processor": platform.machine()}}
 
 
-def read_verdicts(archive: Archive) -> dict[str, Any]:
+def read_verdicts(archive: Archive) -> Verdicts:
     """What a bundle says of how its runs compare; `DataError` where it is not of that form."""
     where = f"{hide_secrets(str(archive.path))}: {VERDICTS}"
     content: dict[str, Any] = parse_json(archive.read(VERDICTS), where)
-    check_content(content, _Verdicts, where, finite=False)
+    check_content(content, Verdicts, where, finite=False)
     if unknown := content["arguments"].keys() - set(COMPARED):
         raise DataError(f"{where}: there is no argument {min(unknown)!r} of comparing runs")
-    return content
+    if unknown := content.keys() - {each.name for each in fields(Verdicts)}:
+        raise DataError(f"{where}: expected no {min(unknown)!r}")
+    return Verdicts(**content)
