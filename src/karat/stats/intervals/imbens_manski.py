@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
 from karat.stats.aggregate import Bounds
+from karat.stats.intervals.student import normal_share
 
 _NORMAL = NormalDist()
 
@@ -23,7 +24,7 @@ def critical_value(spread: float, confidence: float) -> float:
     low, high = _NORMAL.inv_cdf(confidence), _NORMAL.inv_cdf((1 + confidence) / 2)
     while high - low > 1e-12:
         middle = (low + high) / 2
-        if _NORMAL.cdf(middle + spread) - _NORMAL.cdf(-middle) < confidence:
+        if normal_share(middle + spread) - normal_share(-middle) < confidence:
             low = middle
         else:
             high = middle
@@ -50,5 +51,5 @@ def interval_of_bounds(
     error = max(bounds[0] - low, high - bounds[1]) / _NORMAL.inv_cdf((1 + confidence) / 2)
     if error <= 0:
         return bounds
-    reach = 2 * _NORMAL.cdf(critical_value((bounds[1] - bounds[0]) / error, confidence)) - 1
+    reach = 2 * normal_share(critical_value((bounds[1] - bounds[0]) / error, confidence)) - 1
     return ends[0](reach)[0], ends[1](reach)[1]

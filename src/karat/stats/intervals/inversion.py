@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from statistics import NormalDist
 
 from karat.stats.aggregate import Bounds
+from karat.stats.intervals.student import normal_share
 
 HALVINGS = 50  # bisection steps: enough for the precision of floats
-NORMAL = NormalDist()
 MOST = 6.0  # standard errors beyond which a p is not told from `LEAST`
-LEAST = 2 * NORMAL.cdf(-MOST)
+LEAST = 2 * normal_share(-MOST)
 STEP = 1e-4  # standard errors to which a p is found
 
 
@@ -45,7 +44,7 @@ def p_value(value: float, ends: Callable[[float], Bounds]) -> float | None:
     side, sign = (0, 1) if value > 0 else (1, -1)
 
     def beyond(deviations: float) -> float:
-        end = ends(2 * NORMAL.cdf(deviations) - 1)[side]
+        end = ends(2 * normal_share(deviations) - 1)[side]
         return -math.inf if end is None else sign * end
 
     if math.isinf(beyond(0.5)):
@@ -60,4 +59,4 @@ def p_value(value: float, ends: Callable[[float], Bounds]) -> float | None:
             near, far = (middle, excess), (far[0], far[1] / 2)
         else:
             near, far = (near[0], near[1] / 2), (middle, excess)
-    return 2 * NORMAL.cdf(-far[0])
+    return 2 * normal_share(-far[0])

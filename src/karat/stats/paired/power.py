@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from karat.core.errors import SpecError
-from karat.stats.intervals.student import NODES, WEIGHTS, student_quantile
+from karat.stats.intervals.student import NODES, WEIGHTS, normal_share, student_quantile
 
 NORMAL = NormalDist()
 SMALLEST = 0.000001  # difference, level and chance to miss one that can be planned for
@@ -27,7 +27,7 @@ def power_of(shift: float, freedom: float, *, level: float = 0.05) -> float:
     0.676026
     """
     t = student_quantile(1 - level / 2, freedom)
-    return _average(lambda ratio: NORMAL.cdf(shift - t * ratio) + NORMAL.cdf(-shift - t * ratio), freedom)
+    return _average(lambda ratio: normal_share(shift - t * ratio) + normal_share(-shift - t * ratio), freedom)
 
 
 def power_within(below: float, above: float, freedom: float, *, level: float = 0.05) -> float:
@@ -42,7 +42,7 @@ def power_within(below: float, above: float, freedom: float, *, level: float = 0
     (0.800861, 0.90043)
     """
     t = student_quantile(1 - level, freedom)
-    return _average(lambda ratio: max(0.0, NORMAL.cdf(below - t * ratio) - NORMAL.cdf(t * ratio - above)), freedom)
+    return _average(lambda ratio: max(0.0, normal_share(below - t * ratio) - normal_share(t * ratio - above)), freedom)
 
 
 def _average(rejected: Callable[[float], float], freedom: float) -> float:

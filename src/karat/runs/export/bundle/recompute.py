@@ -110,10 +110,20 @@ def _count_bytes(column: pa.Array) -> int:
 
 
 def _rescore(run: Run, folder: Path, columns: Sequence[str], progress: Progress | None, *, replies: bool) -> Recomputed:
+    """Score by all metrics at once; where that fails, by those that score alone, and say why the others do not."""
     metrics, reasons = split_metrics(run, replies=replies)
     if not metrics:
         return Recomputed(None, (), reasons)
     try:
         return Recomputed(rescore(run, metrics, folder, columns, progress), metrics, reasons)
     except KaratError as error:
-        return Recomputed(None, (), {**reasons, **{metric.spec: str(error) for metric in metrics}})
+        alone = {metrics[0].spec: str(error)} if len(metrics) == 1 else {}
+    for at, metric in enumerate(metrics if len(metrics) > 1 else ()):
+        try:
+            rescore(run, [metric], folder / f"{run.name}.{at}", columns)
+        except KaratError as error:
+            alone[metric.spec] = str(error)
+    reasons |= alone
+    if fit := [metric for metric in metrics if metric.spec not in alone]:
+        return Recomputed(rescore(run, fit, folder / f"{run.name}.fit", columns, progress), fit, reasons)
+    return Recomputed(None, (), reasons)

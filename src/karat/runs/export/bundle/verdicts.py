@@ -12,6 +12,7 @@ from karat.core.errors import DataError, KaratError
 from karat.data.storage.addresses import hide_secrets
 from karat.data.storage.checksums import parse_json
 from karat.runs.compare.compare import compare
+from karat.runs.compare.ranking.rank import rank
 from karat.runs.export.bundle.archive import Archive
 from karat.runs.labels.labels import Labels
 from karat.runs.match.systems import list_specs
@@ -54,12 +55,13 @@ class _Compared:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The content of `verdicts.json`: the arguments of `karat.compare`, what it found, and with which versions."""
+    """The content of `verdicts.json`: what `karat.compare` and, of three runs or more, `karat.rank` found, and how."""
 
     arguments: Annotated[Mapping[str, Any], _Arguments]
     versions: Mapping[str, str]
     machine: Mapping[str, str]
     compared: Annotated[Mapping[str, Any], _Compared]
+    ranked: Mapping[str, Any] | None = None
 
 
 COMPARED = tuple(each.name for each in fields(_Arguments))
@@ -79,7 +81,13 @@ def compare_runs(
             raise
         return None, str(error)
     content = {"arguments": compared, **environment(), "compared": found}
+    content |= {"ranked": rank_runs(runs, compared)} if len(runs) > 2 else {}
     return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode(), None
+
+
+def rank_runs(runs: Sequence[Run], compared: Mapping[str, Any]) -> dict[str, Any]:
+    """How three runs or more are ranked, by the arguments with which they are compared."""
+    return rank(*runs, **{name: each for name, each in compared.items() if name != "margin"}).as_dict()
 
 
 def environment() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from karat.runs.export.bundle.checks import check_run, excuse
 from karat.runs.export.bundle.people import LABELS, PATCH, read_labels
 from karat.runs.export.bundle.recompute import check_expansion, recompute
 from karat.runs.export.bundle.rescore import REPLIES, RUBRICS
-from karat.runs.export.bundle.verdicts import VERDICTS, Verdicts, environment, read_verdicts
+from karat.runs.export.bundle.verdicts import VERDICTS, Verdicts, environment, rank_runs, read_verdicts
 from karat.runs.labels.labels import Labels
 from karat.runs.scoring.tasks.progress import Progress
 from karat.runs.store.folders import MANIFEST
@@ -183,6 +183,7 @@ class _Reading:
         note = "" if len(self.again) == len(self.stored) else "from stored scores"
         try:
             found = compare(*runs, **stored.arguments, human=_join_labels(self.stored)).as_dict()
+            ranked = None if stored.ranked is None else rank_runs(runs, stored.arguments)
         except KaratError as error:
             yield Check(run="", of=VERDICTS, kind="verdict", state="not recomputed", note=str(error))
             return
@@ -201,6 +202,8 @@ class _Reading:
                 continue
             for check in check_members(pair, of, ours[key], theirs[key], kind="verdict", release=release, note=note):
                 yield excuse(check, runs[0], texts=self._texts)
+        if ranked is not None:
+            yield from check_members("", "ranks", stored.ranked, ranked, kind="verdict", release=release, note=note)
         listed = {"findings": len(stored.compared["findings"])}, {"findings": len(theirs)}
         yield from check_members("", VERDICTS, was | listed[0], found | listed[1], kind="verdict", release=release)
 
