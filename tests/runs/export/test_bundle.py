@@ -104,7 +104,7 @@ def test_every_number_is_derived_again_and_the_same_runs_make_the_same_bytes(pla
     assert kinds["a", "bleu"] == {"score", "counts", "value", "interval"}
     assert kinds["b", "token_f1"] == {"score", "value", "interval"}
     assert kinds["b against a", "bleu"] == {"verdict", "interval", "sentence"}
-    assert kinds["a", "reference"] == {"column"}
+    assert kinds["a", "reference (gold)"] == {"column"}
     assert sum(each.compared for each in verified.checks if (each.run, each.kind) == ("a", "score")) == 2 * N
     written = karat.bundle("a", "b", output="again.zip")
     assert written.digest == verified.digest
@@ -197,7 +197,7 @@ def test_swapped_gold_forged_scores_and_counts_are_found(place):
     karat.bundle("a", "b", output="forged.zip")
     verified = karat.verify("forged.zip")
     found = wrong(verified)
-    assert ("a", "reference", "column", "differs") in found
+    assert ("a", "reference (gold)", "column", "differs") in found
     assert ("a", "token_f1", "score", "differs") in found
     assert ("b", "token_f1", "score", "differs") in found
     assert ("b", "bleu", "counts", "differs") in found

@@ -20,6 +20,7 @@ from karat.runs.export.bundle.digested import compute_values, is_digested
 from karat.runs.export.bundle.people import check_patch, correct, read_labels
 from karat.runs.export.bundle.recompute import Recomputed
 from karat.runs.store.folders import MANIFEST, VALUES
+from karat.runs.store.manifest import ScoredMetric
 from karat.runs.store.run import Run
 
 _UNSTABLE = {"error", "trace_id"}
@@ -151,7 +152,7 @@ def _check_manifest(run: Run, again: Recomputed, release: str) -> Iterator[Check
         compared = Differences()
         compared.add(was, now, "digest")
         column = ours.mapping.get(role, role)
-        yield replace(compared.check(run.name, role, "column"), note=compared.first or _name_column(role, column))
+        yield compared.check(run.name, role if role == column else f"{role} ({column})", "column")
     known = {each.spec: each for each in ours.metrics}
     metrics = {spec: _describe(known[spec]) for spec in known if spec not in again.reasons}
     stored: dict[str, Any] = {"n": ours.n, "metrics": metrics}
@@ -163,16 +164,10 @@ def _check_manifest(run: Run, again: Recomputed, release: str) -> Iterator[Check
     yield from check_members(run.name, MANIFEST, stored, found, release=release)
 
 
-def _name_column(role: str, column: str) -> str:
-    return "" if role == column or role.startswith("column ") else f"column {column}"
-
-
-def _describe(metric: Any) -> dict[str, Any]:
+def _describe(metric: ScoredMetric) -> dict[str, Any]:
     """What a manifest says of a metric, but for the column of its scores, its recipe and the version of Unicode."""
-    about = asdict(metric)
-    return {name: about[name] for name in ("direction", "low", "high", "counts")} | {
-        "signature": _UNICODE.sub("", metric.signature or "")
-    }
+    known = {"direction": metric.direction, "range": [metric.low, metric.high], "counts": metric.counts}
+    return {**known, "signature": _UNICODE.sub("", metric.signature or "")}
 
 
 def _is_of(spec: str, recipe: str) -> bool:

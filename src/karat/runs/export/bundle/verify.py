@@ -21,7 +21,7 @@ from karat.runs.export.bundle.rescore import REPLIES, RUBRICS
 from karat.runs.export.bundle.verdicts import VERDICTS, Verdicts, environment, rank_runs, read_verdicts
 from karat.runs.labels.labels import Labels
 from karat.runs.scoring.tasks.progress import Progress
-from karat.runs.store.folders import MANIFEST
+from karat.runs.store.folders import MANIFEST, VALUES
 from karat.runs.store.run import Run, open_run
 from karat.runs.table.table import Table
 
@@ -55,8 +55,9 @@ class Verification(JsonObject):
         """The checks: what agrees alike of a file or a metric is in one row."""
         alike = dict[tuple[str, ...], list[Check]]()
         for each in self.checks:
-            of = "" if each.state == "equal" and each.kind in ("file", "column") else each.of
-            alike.setdefault((each.run, each.kind if of == "" else "", of, each.state, each.detail), []).append(each)
+            together = each.state == "equal" and (each.kind in ("file", "column") or each.of in (MANIFEST, VALUES))
+            of, kind = ("", each.kind) if together else (each.of, "")
+            alike.setdefault((each.run, kind, of, each.state, each.detail), []).append(each)
         headings = ("run", "of", "what", "agreement", "compared", "where")
         return Table.of_texts(headings, (_row(*each) for each in alike.items()), names=4)
 
