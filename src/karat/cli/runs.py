@@ -107,10 +107,7 @@ def export(name: str, output: str, bundle: str | None, **options: bool) -> None:
 @runs.command()
 @click.argument("names", type=RUN, metavar="NAME...", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=FILE, help="The file, a zip.")
-@click.option(
-    "--no-texts", is_flag=True,
-    help="Leave out questions, gold, answers and what judges say; digests stand for them, and ids stay.",
-)  # fmt: skip
+@click.option("--no-texts", is_flag=True, help="Leave out all texts and what judges say; digests stand for them.")
 @scored_metric_option
 @click.option("--by", type=COLUMN, help="Also compare for each value of this column.")
 @cluster_option
@@ -120,9 +117,7 @@ def export(name: str, output: str, bundle: str | None, **options: bool) -> None:
 @seed_option("Of the random numbers. Default: 0.", None)
 @correction_options
 @click.option("--gold-patch", type=FILE, help="The patch of the gold. Default: its name in this folder.")
-def bundle(
-    names: tuple[str, ...], output: str, no_texts: bool, people: LabelOptions, gold_patch: str | None, **compared: Any
-) -> None:
+def bundle(names: tuple[str, ...], output: str, no_texts: bool, people: LabelOptions, **options: Any) -> None:
     """Write runs to one file, from which `karat verify` derives every number again.
 
     It holds the rows, the values and how they were computed, and of several runs how each compares with the first, by
@@ -135,10 +130,10 @@ def bundle(
     """  # noqa: D301  (a \b of its own on a line keeps click from filling the next ones)
     from karat.runs.export.bundle.bundle import bundle as write_bundle  # noqa: PLC0415  (heavy)
 
-    chosen = {name: value for name, value in compared.items() if value}
+    chosen = {name: value for name, value in options.items() if value}
     systems = [Path(name).name for name in names]
     human = people.read(systems[0]) if len(names) == 1 else people.read(systems=systems)
-    written = write_bundle(*names, output=output, texts=not no_texts, human=human, gold_patch=gold_patch, **chosen)
+    written = write_bundle(*names, output=output, texts=not no_texts, human=human, **chosen)
     for note in written.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"wrote {written.path}", err=True)

@@ -114,12 +114,13 @@ class Differences:
 
 
 def check_members(
-    run: str, of: str, stored: Any, found: Any, *, kind: CheckKind = "value", release: str = "", note: str = ""
+    about: tuple[str, str], stored: Any, found: Any, *, kind: CheckKind = "value", release: str = "", note: str = ""
 ) -> Iterator[Check]:
     """Compare values of JSON: a check of their members, one of the ends of intervals, and one of sentences.
 
-    `release`: the one that wrote `stored`, where it is another one: members that it did not know are not missing then,
-    and sentences that it worded otherwise are not recomputed.
+    `about`: of which run, and of what in it. `release`: the one that wrote `stored`, where it is another one: members
+    that it did not know are not missing then, and sentences that it worded otherwise are not recomputed. `note`: from
+    what it was recomputed.
     """
     of_kind: dict[CheckKind, Differences] = {kind: Differences(), "interval": Differences(), "sentence": Differences()}
     ours, theirs = dict(_leaves(stored)), dict(_leaves(found))
@@ -130,7 +131,7 @@ def check_members(
         which: CheckKind = "sentence" if name in _SENTENCES else "interval" if path[-1] in _ENDS else kind
         of_kind[which].add(ours.get(path), theirs.get(path), " ".join(map(str, path)))
     for what, each in of_kind.items():
-        check = each.check(run, of, what, "" if what == "sentence" else note)
+        check = each.check(*about, what, "" if what == "sentence" else note)
         if what == "sentence" and check.state != "equal" and release:
             check = replace(check, state="not recomputed", note=f"karat {release} wrote it; {check.note}")
         if each.compared:

@@ -102,7 +102,7 @@ def _check_values(
         note = f"its correction needs {lacks}"
         yield Check(run=run.name, of=spec, kind="value", state="not recomputed", note=note)
     of_run = [_of_run(each, {"human"} if lacks else set()) for each in (run.values, found)]
-    yield from check_members(run.name, VALUES, *of_run, release=release)
+    yield from check_members((run.name, VALUES), *of_run, release=release)
     by_spec = {each["spec"]: each for each in found["metrics"]}
     for metric in run.values["metrics"]:
         if (spec := metric["spec"]) not in derived:
@@ -110,7 +110,7 @@ def _check_values(
         now = {**by_spec[spec], "signature": run.manifest.metric(spec).signature}
         left_out = {*(_UNDERIVED if spec in reasons else ()), *(("corrected",) if lacks else ())}
         both, note = [_without(each, left_out) for each in (metric, now)], _FROM_SCORES if spec in reasons else ""
-        for check in check_members(run.name, spec, *both, release=release, note=note):
+        for check in check_members((run.name, spec), *both, release=release, note=note):
             yield excuse(check, run, texts=texts)
 
 
@@ -161,7 +161,7 @@ def _check_manifest(run: Run, again: Recomputed, release: str) -> Iterator[Check
         stored["lengths"], found["lengths"] = (each.lengths and asdict(each.lengths) for each in (ours, theirs))
     stored["recipes"] = {spec: each.recipe for spec, each in known.items()}
     found["recipes"] = {spec: name if _is_of(spec, name) else "" for spec, name in stored["recipes"].items()}
-    yield from check_members(run.name, MANIFEST, stored, found, release=release)
+    yield from check_members((run.name, MANIFEST), stored, found, release=release)
 
 
 def _describe(metric: ScoredMetric) -> dict[str, Any]:

@@ -201,12 +201,12 @@ class _Reading:
                 missing.add(was_there, is_there, "finding")
                 yield missing.check(pair, of, "verdict")
                 continue
-            for check in check_members(pair, of, ours[key], theirs[key], kind="verdict", release=release, note=note):
+            for check in check_members((pair, of), ours[key], theirs[key], kind="verdict", release=release, note=note):
                 yield excuse(check, runs[0], texts=self._texts)
         if ranked is not None:
-            yield from check_members("", "ranks", stored.ranked, ranked, kind="verdict", release=release, note=note)
+            yield from check_members(("", "ranks"), stored.ranked, ranked, kind="verdict", release=release, note=note)
         listed = {"findings": len(stored.compared["findings"])}, {"findings": len(theirs)}
-        yield from check_members("", VERDICTS, was | listed[0], found | listed[1], kind="verdict", release=release)
+        yield from check_members(("", VERDICTS), was | listed[0], found | listed[1], kind="verdict", release=release)
 
     @property
     def _texts(self) -> bool:
