@@ -3,11 +3,13 @@
 Parts are `squad` (10,557 questions of SQuAD 1.1, two systems; data CC BY-SA 4.0) and `nq12`, `nq5`, `nq3`, `nq2` (301
 questions of NQ-open, of OpenQA-eval's systems 12, 5, 3 or 2; data CC BY-SA 3.0, repository MIT), and `people`.
 
-A planting replaces the gold of 2, 5 or 10 % of the rows by another row's gold of the same type (a person, a number, a
-date, …) that does not resemble its own. Of the first 20, 50 and 100 rows the planted share is printed beside the one of
-a list by how many systems miss the row (equal ones in random order), and, of the rows that are reported, the shares
-that were not planted. The data have errors of their own, which count as false discoveries here; beside this, those are
-not counted in which people accept the answer on which systems agree (NQ-open only).
+A planting replaces the gold of 0, 2, 5 or 10 % of the rows by another row's gold of the same type (a person, a number,
+a date, …) that does not resemble its own. Of the first 20, 50 and 100 rows the planted share is printed beside the one
+of a list by how many systems miss the row (equal ones in random order), and, of the rows that are reported, the share
+that is false in two ways: not planted; and neither planted nor a row in which people accept an answer beside the gold
+(NQ-open only), as the data have errors of their own. Then somebody looks at 30 of the first 100 rows, drawn at random,
+and says that the gold is wrong where it is planted or people accept another answer: what is reported beside these 30,
+and which share of all that is reported is false.
 
 `people`: which rows are listed of those in which people accept an answer that the gold does not.
 """
@@ -22,6 +24,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -29,16 +32,18 @@ from typing import Any
 
 import numpy as np
 
-from karat.runs.gold.answers import RowAnswers, find_agreement, share_near
-from karat.runs.gold.doubts import doubt_rows, order_rows
+from karat.runs.gold.answers import RowAnswers, find_agreement
+from karat.runs.gold.doubts import doubt_rows
 from karat.runs.gold.rows import GoldRow, SystemAnswer
 from karat.runs.judge.exam.answers.gold_types import find_type
 from karat.runs.judge.exam.answers.guard import why_right
+from karat.stats.reliability.selection import adjust_by_labels
 from karat.text.normalise import normalise_squad
 
 DATA = Path(__file__).parents[1] / "../shared/data"
 FEWER = {"nq12": range(12), "nq5": (0, 1, 7, 8, 11), "nq3": (1, 8, 11), "nq2": (1, 8)}
-FDR, FIRST, SHARES = 0.1, (20, 50, 100), (0.02, 0.05, 0.1)
+FDR, FIRST, SHARES = 0.1, (20, 50, 100), (0, 0.02, 0.05, 0.1)
+LABELS = 30  # of the first 100 rows
 alike = lru_cache(1 << 17)(why_right)
 
 
@@ -65,10 +70,6 @@ class Data:
     @cached_property
     def agreements(self) -> list[RowAnswers]:
         return [find_agreement(row) for row in self.rows]
-
-    @cached_property
-    def near(self) -> float:
-        return share_near(self.rows, self.agreements)
 
     @cached_property
     def types(self) -> list[str]:
@@ -138,47 +139,49 @@ def read_verdicts() -> dict[tuple[str, str], bool]:
                 for row in rows}  # fmt: skip
 
 
-def list_incomplete(data: Data, verdicts: dict[tuple[str, str], bool]) -> set[int]:
-    """The rows in which people accept the answer, beside the gold, on which most systems agree."""
-    return {
-        at
-        for at, found in enumerate(data.agreements)
-        if any(verdicts.get((data.questions[at], data.answers[at][each][2])) for each in found.members)
-    }
+def list_accepted(data: Data, at: int, found: RowAnswers, verdicts: dict[tuple[str, str], bool]) -> set[str]:
+    """The answers beside the gold of a row that people accept."""
+    told = [data.answers[at][each][2] for each, relation in enumerate(found.relations) if relation in {"near", "apart"}]
+    return {answer for answer in told if verdicts.get((data.questions[at], answer))}
 
 
-def try_plantings(name: str, data: Data, incomplete: set[int], plantings: int) -> None:
+def try_plantings(name: str, data: Data, verdicts: dict[tuple[str, str], bool], plantings: int) -> None:
     draw = random.Random(0)
-    for share in SHARES:
-        found = defaultdict[str, list[float]](list)
+    incomplete = {at for at, found in enumerate(data.agreements) if list_accepted(data, at, found, verdicts)}
+    for share in SHARES if verdicts else SHARES[1:]:
+        seen = defaultdict[str, list[float]](list)
         for _ in range(plantings):
             planted = data.plant(share, draw)
-            own = list(data.agreements)
+            rows, own = list(data.rows), list(data.agreements)
             for at, gold in planted.items():
-                own[at] = find_agreement(data.row(at, gold))
-            doubts = doubt_rows(own, data.near, 0.95)
-            ordered = order_rows(own, doubts.doubts)
+                rows[at] = data.row(at, gold)
+                own[at] = find_agreement(rows[at])
+            doubts = doubt_rows(rows, own)
             missed = [sum(each != "hit" for each in row.relations) for row in own]
             plain = sorted(range(len(own)), key=lambda at: (-missed[at], draw.random()))
             for first in FIRST:
-                found[f"first {first}"].append(sum(at in planted for at in ordered[:first]) / first)
-                found[f"missed {first}"].append(sum(at in planted for at in plain[:first]) / first)
-            reported = [at for at in range(len(own)) if doubts.is_reported(at, FDR)]
-            found["reported"].append(len(reported))
-            found["some"].append(bool(reported))
-            for label, right in (("false", planted.keys()), ("false, people", planted.keys() | incomplete)):
-                found[label].append(sum(at not in right for at in reported) / len(reported) if reported else 0.0)
-            if doubts.share is None:
-                continue
-            tested = [at for at, each in enumerate(doubts.doubts) if each]
-            wrong = sum(at in planted or at in incomplete for at in tested) / len(tested)
-            found["wrong"].append(wrong)
-            found["share"].append(doubts.share.value or 0.0)
-        mean = {label: float(np.mean(values)) for label, values in found.items()}
+                seen[f"first {first}"].append(sum(at in planted for at in doubts.order[:first]) / first)
+                seen[f"missed {first}"].append(sum(at in planted for at in plain[:first]) / first)
+            reported = [at for at, p in enumerate(doubts.adjusted) if p is not None and p <= FDR]
+            wrong = planted.keys() | incomplete
+            seen["reported"].append(len(reported))
+            seen["unplanted"].append(share_outside(reported, planted.keys()))
+            seen["false"].append(share_outside(reported, wrong))
+            top = doubts.order[: FIRST[-1]]
+            looked = set(draw.sample(top, LABELS))
+            adjusted = adjust_by_labels([at in wrong if at in looked else None for at in top])
+            reported = [at for at, p in zip(top, adjusted, strict=True) if p is not None and p <= FDR]
+            seen["others"].append(len(set(reported) - looked))
+            seen["false of all"].append(share_outside(reported, wrong))
+        mean = {label: float(np.mean(values)) for label, values in seen.items()}
         firsts = " | ".join(f"{mean[f'first {first}']:.2f} ({mean[f'missed {first}']:.2f})" for first in FIRST)
-        rest = f"{mean['reported']:.2f} | {mean['some']:.2f} | {mean['false']:.3f} | {mean['false, people']:.3f}"
-        shared = f"{mean['share']:.2f} of {mean['wrong']:.2f}"
-        print(f"| {name} | {100 * share:g} % | {firsts} | {rest} | {shared} |", flush=True)
+        alone = f"{mean['reported']:.2f} | {mean['unplanted']:.3f} | {mean['false']:.3f}"
+        asked = f"{mean['others']:.1f} | {mean['false of all']:.3f}"
+        print(f"| {name} | {100 * share:g} % | {firsts} | {alone} | {asked} |", flush=True)
+
+
+def share_outside(reported: Sequence[int], right: AbstractSet[int]) -> float:
+    return sum(at not in right for at in reported) / max(1, len(reported))
 
 
 def people() -> None:
@@ -188,13 +191,8 @@ def people() -> None:
     print("|---|---|---|---|---|---|")
     for systems in FEWER.values():
         data = read_nq(systems)
-        doubts = doubt_rows(data.agreements, data.near, 0.95)
-        ordered = order_rows(data.agreements, doubts.doubts)
-        accepted = [
-            {data.answers[at][each][2] for each, relation in enumerate(found.relations)
-             if relation != "hit" and verdicts.get((data.questions[at], data.answers[at][each][2]))}
-            for at, found in enumerate(data.agreements)
-        ]  # fmt: skip
+        ordered = doubt_rows(data.rows, data.agreements).order
+        accepted = [list_accepted(data, at, found, verdicts) for at, found in enumerate(data.agreements)]
         rows = [at for at in ordered if "hit" not in data.agreements[at].relations]
         share = [np.mean([bool(accepted[at]) for at in rows[:first]]) for first in FIRST]
         every = sum(map(len, accepted))
@@ -211,14 +209,15 @@ def main() -> None:
     options = parser.parse_args()
     start, verdicts = time.process_time(), read_verdicts()
     print(f"{options.plantings} plantings, --fdr {FDR}")
+    alone = "reported | not planted | nor accepted"
     columns = (
-        "data | planted | first 20 (by misses) | first 50 | first 100 | reported | some | not planted | nor accepted"
+        f"data | planted | first 20 (by misses) | first 50 | first 100 | {alone} | others, after 30 | false of all"
     )
-    print(f"| {columns} | share |\n|{'---|' * 10}")
+    print(f"| {columns} |\n|{'---|' * 10}")
     for part in options.parts:
         if part != "people":
-            data = read_squad() if part == "squad" else read_nq(FEWER[part])
-            try_plantings(part, data, set() if part == "squad" else list_incomplete(data, verdicts), options.plantings)
+            data, known = (read_squad(), {}) if part == "squad" else (read_nq(FEWER[part]), verdicts)
+            try_plantings(part, data, known, options.plantings)
     if "people" in options.parts:
         people()
     print(f"\n{time.process_time() - start:.0f} s of processor time")

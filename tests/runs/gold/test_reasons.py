@@ -17,13 +17,16 @@ def row(gold, *answers, hits=(), question=None, contexts=None, accepted=(), at="
 
 def reasons(*rows):
     found = find_reasons(rows, [find_agreement(each) for each in rows], [0.01] * len(rows))
-    return [{each.reason: each for each in own} for own in found]
+    return [{each.reason: each for each in found(at)} for at in range(len(rows))]
 
 
 def test_systems_agree_against_the_gold():
     found = reasons(row("Bern", "Oslo", "Oslo", "Bern", hits=[2]))[0]["agreement"]
     assert found.says == "2 of 3 systems agree on “Oslo”, 1 on the gold"
     assert found.numbers == {"systems": 2, "of": 3, "gold": 1, "p": 0.01}
+    apart = reasons(row("Bern", "Oslo", "Rome"), row("Bern", "Oslo"))
+    assert apart[0]["agreement"].says == "none of 2 systems has the gold, and no two agree"
+    assert apart[1] == {}
     near = reasons(row("sharecropping", "sharecroppers", "sharecroppers"))[0]["agreement"]
     assert near.says == "2 of 2 systems agree on “sharecroppers”, which resembles the gold (it is spelled alike)"
 
@@ -54,7 +57,10 @@ def test_the_same_question_with_other_gold():
     assert found[0]["question"].says == "row 9 has the same question, and the gold “Oslo”"
     assert found[1]["question"].says == "row 1 has the same question, and the gold “Bern”"
     assert found[2] == {}
-    assert reasons(first, row("Bern", question="the capital")) == [{}, {}]
+    for same in ("Bern", "the city of Bern", " "):
+        assert reasons(first, row(same, question="the capital")) == [{}, {}]
+    passage = row("Oslo", question="the capital", contexts=("Oslo is.",))
+    assert reasons(passage, row("Bern", question="the capital", contexts=("Bern is.",))) == [{}, {}]
 
 
 def test_no_passage_has_the_gold():

@@ -56,7 +56,7 @@ def test_the_message_and_the_command_name_the_way(tmp_path, monkeypatch):
     for name in "ab":
         karat.score(rows(name), "exact_match", run=name)
     refused = CliRunner().invoke(main, ["compare", "a", "b"])
-    assert "Compare the 40 rows that all have with karat compare --common (in Python, common=True)" in refused.stderr
+    assert "Take the 40 rows that all have with --common (in Python, common=True)" in refused.stderr
     printed = CliRunner().invoke(main, ["compare", "a", "b", "--common", "--json"])
     assert json.loads(printed.stdout)["left_out"] == {"a": 10, "b": 10}
     karat.score(rows("b", range(50, 60)), "exact_match", run="other")

@@ -1,10 +1,9 @@
-"""The law of coinciding answers is a beta-binomial one, and the share of a mixture is the most likely one."""
+"""The law of coinciding answers is a beta-binomial one."""
 
 import numpy as np
 import pytest
 
 from karat.stats.reliability.coincidence import _MEANS, _SPREADS, Coincidence, fit_coincidence
-from karat.stats.reliability.mixture import fit_share
 
 
 def test_chances_are_those_of_scipys_beta_binomial():
@@ -30,15 +29,3 @@ def test_the_law_of_many_rows_is_the_one_that_they_were_drawn_by():
 def test_few_rows_say_nothing():
     assert fit_coincidence(np.ones(19, int), np.full(19, 3)) is None
     assert fit_coincidence(np.ones(50, int), np.ones(50, int)) is None
-
-
-def test_the_share_of_a_mixture_holds_the_truth_in_most_intervals():
-    random, held = np.random.default_rng(1), 0
-    for _ in range(100):
-        other = random.random(300) < 0.15
-        value = np.where(other, random.binomial(5, 0.8, 300), random.binomial(5, 0.3, 300))
-        ways = np.array([1, 5, 10, 10, 5, 1])[value]
-        share = fit_share(ways * 0.3**value * 0.7 ** (5 - value), ways * 0.8**value * 0.2 ** (5 - value))
-        held += share.low <= 0.15 <= share.high
-    assert held >= 85
-    assert fit_share(np.empty(0), np.empty(0)).value is None

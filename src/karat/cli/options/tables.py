@@ -35,9 +35,9 @@ class TableFiles:
     """The files that a command writes its figures to."""
 
     outputs: tuple[str, ...]
-    percent: bool
-    plus_minus: bool
-    label: str
+    percent: bool = False
+    plus_minus: bool = False
+    label: str = ""
 
     def check(self, *sources: Any) -> None:
         """Raise, before anything is computed, what writing would; `DataError` where a file is one of the sources."""
@@ -59,7 +59,7 @@ class TableFiles:
     def write(self, figures: Any) -> None:
         """Write what has figures and a method `save`."""
         for output in self.outputs:
-            figures.save(output, percent=self.percent, plus_minus=self.plus_minus, label=self.label)
+            figures.save(output, **{name: value for name, value in vars(self).items() if value and name != "outputs"})
 
 
 def spelling_options(command: Command) -> Command:
@@ -69,3 +69,5 @@ def spelling_options(command: Command) -> Command:
 
 table_options = option_group("table", TableFiles, [_OUTPUT, *_OPTIONS, _LABEL])
 """Give a command the options of files with tables; it gets them as one `TableFiles`, `table`."""
+file_option = option_group("table", TableFiles, [_OUTPUT])
+"""Give a command the files of a table without values that could be spelled otherwise, as one `TableFiles`, `table`."""

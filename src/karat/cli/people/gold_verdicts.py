@@ -32,6 +32,7 @@ def decide_gold(doubts: str, output: str, annotator: str, seed: int) -> None:
         click.echo(f"not in it, since people disagree: {', '.join(session.disputed)}")
     if changes:
         click.echo(f"score with it: karat score FILE -m METRIC --gold-patch {output}")
+        click.echo(f"what follows for other rows: karat gold A B … --gold-patch {output}")
 
 
 @dataclass(frozen=True)

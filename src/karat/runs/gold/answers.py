@@ -21,7 +21,6 @@ SAME = {
     "it is the same number", "it is the same list", "it contains a reference",
 }  # fmt: skip
 """What `why_right` says of an answer that means the gold."""
-_SAMPLE = 1000  # rows
 _SENTENCE = 5  # words from which on an answer may hold another one whole
 
 
@@ -31,8 +30,7 @@ class RowAnswers:
 
     `confirmed`: how many answers are the gold or mean it. `others`: how many do not. `members`: the systems, by number,
     whose answers beside the gold mean the same as most do, `answer` is the shortest of these, and `relation` how it
-    stands to the gold. `relations` and `reasons` are of each system's answer. Of all `answered`, the gold left
-    aside, the `largest` group has so many that mean the same, such as `usual`.
+    stands to the gold. `relations` and `reasons` are of each system's answer.
     """
 
     confirmed: int
@@ -42,9 +40,6 @@ class RowAnswers:
     relation: NearGold
     relations: tuple[NearGold, ...]
     reasons: tuple[str | None, ...]
-    answered: int
-    largest: int
-    usual: str
 
     @property
     def size(self) -> int:
@@ -66,41 +61,34 @@ def find_agreement(row: GoldRow, normalise: Callable[[str], str] = str, same: Sa
     found = [_relate(each.answer, each.hit, row.references) for each in row.answers]
     relations = tuple(relation for relation, _ in found)
     beside = [at for at, relation in enumerate(relations) if relation in {"near", "apart"}]
-    there = [at for at, relation in enumerate(relations) if relation != "none"]
-    normal = {at: normalise(texts[at] or "") for at in there}
-    members = _find_largest({at: normal[at] for at in beside}, same)
-    usual = members if len(beside) == len(there) else _find_largest(normal, same)
+    members = _find_largest({at: normalise(texts[at] or "") for at in beside}, same)
     near = any(relations[at] == "near" for at in members)
     return RowAnswers(
         confirmed=sum(relation in {"hit", "same"} for relation in relations),
         others=len(beside),
         members=members,
-        answer=_shortest(texts, members),
+        answer=min((texts[at] or "" for at in members), key=len, default=""),
         relation="near" if near else "apart" if members else "none",
         relations=relations,
         reasons=tuple(reason for _, reason in found),
-        answered=len(there),
-        largest=len(usual),
-        usual=_shortest(texts, usual),
     )
 
 
-def share_near(rows: Sequence[GoldRow], answers: Sequence[RowAnswers]) -> float:
-    """How often the usual answer to a row shares words with the gold of another one, half a table away; of 1,000."""
-    chosen = [at for at in range(0, len(rows), max(1, len(rows) // _SAMPLE)) if answers[at].usual]
-    other = [rows[(at + len(rows) // 2) % len(rows)].references for at in chosen]
-    near = sum(why_right(answers[at].usual, gold) is not None for at, gold in zip(chosen, other, strict=True))
-    return (near + 0.5) / (len(chosen) + 1)
+def is_supported(row: GoldRow) -> bool | None:
+    """Whether a passage of the row has its gold in it, word by word; None where there are no passages or no gold."""
+    texts, golds = (
+        [words for each in texts if (words := words_of(each))] for texts in (row.contexts or (), row.references)
+    )
+    if not texts or not golds:
+        return None
+    joined = [f" {' '.join(words)} " for words in texts]
+    return any(f" {' '.join(gold)} " in text for text in joined for gold in golds)
 
 
 def _find_largest(answers: Mapping[int, str], same: Same | None) -> tuple[int, ...]:
     groups = _group(answers.items(), same)
     largest: list[int] = max(groups, key=lambda each: (len(each), -each[0])) if groups else []
     return tuple(largest)
-
-
-def _shortest(texts: Sequence[str | None], members: Sequence[int]) -> str:
-    return min((texts[at] or "" for at in members), key=len, default="")
 
 
 def _relate(answer: str | None, hit: bool | None, references: tuple[str, ...]) -> tuple[NearGold, str | None]:

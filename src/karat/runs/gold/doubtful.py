@@ -14,7 +14,7 @@ from karat.runs.gold.consequence import Consequence
 from karat.runs.gold.reasons import Reason
 from karat.runs.table.document import Document, make_frame, write_lines
 from karat.runs.table.notebook import show_tables
-from karat.runs.table.table import Column, Row, Table, spell_estimate, spell_p
+from karat.runs.table.table import Column, Row, Table
 from karat.stats.value import Estimate
 
 _SHOWN = 80
@@ -34,18 +34,16 @@ class GivenAnswer(JsonObject):
 class DoubtfulRow(JsonObject):
     """A row whose gold is in doubt.
 
-    `doubt`: the probability that its gold is wrong, with the ends of its interval; null where the answers do not say.
-    `p_adjusted`: the p of its agreement, corrected for all rows. `reported`: whether that is at most the share of false
-    discoveries that was asked for. `reference`: the gold answers. `contexts`: the passages, where there are any.
+    `doubt`: of this row and those before it, or all that are reported at this level, at least this share has wrong
+    gold, on average; 1 and 0 where people said so, null where nothing says it. `reported`: whether 1 less the doubt is
+    at most the share of false discoveries that was asked for. `reference`: the gold answers. `contexts`: the passages,
+    where there are any.
     """
 
     id: str
     question: str | None
     reference: tuple[str, ...]
     doubt: float | None
-    low: float | None
-    high: float | None
-    p_adjusted: float | None
     reported: bool
     reasons: tuple[Reason, ...]
     answers: tuple[GivenAnswer, ...]
@@ -58,11 +56,12 @@ class DoubtfulRow(JsonObject):
 class DoubtfulGold(JsonObject):
     """Rows of systems whose gold is in doubt, the most doubtful first.
 
-    Of `n` rows, `tested` have no answer that confirms their gold; `share` of these have wrong gold. `reported` counts
-    the rows whose gold is probably wrong: on average at most a share `fdr` of them is right. `rows` has these, and as
-    many more as were asked for; `expected` of them are wrong. `consequence`: of two systems, what is shown of them
-    without these rows, or however these are decided. `by`: the column that matches the rows of the systems, or "order".
-    `notes`: remarks for the reader.
+    Of `n` rows, `tested` have two answers or more, none of which confirms the gold. `reported` counts the rows whose
+    gold is probably wrong: on average at most a share `fdr` of them is right. `rows` has these, and as many of the most
+    doubtful ones as were asked for. Where people looked at some rows, `share` of the first `reach` have gold that is
+    not right; `share.n` is how many they looked at, and there is no value where the rows were of another list.
+    `consequence`: of two systems, what is shown of them without these rows, or however these are decided. `by`: the
+    column that matches the rows of the systems, or "order". `notes`: remarks for the reader.
     """
 
     systems: tuple[str, ...]
@@ -70,15 +69,16 @@ class DoubtfulGold(JsonObject):
     by: str
     n: int
     tested: int
-    share: Estimate | None
     fdr: float
     confidence: float
     reported: int
+    share: Estimate | None = None
+    reach: int = 0
     notes: tuple[str, ...] = ()
     rows: tuple[DoubtfulRow, ...]
     consequence: Consequence | None = None
 
-    printed: ClassVar = Printed(also=("expected",), sparse=("consequence",), names={"by": "aligned_by"})
+    printed: ClassVar = Printed(sparse=("consequence", "share", "reach"), names={"by": "aligned_by"})
 
     @property
     def doubts(self) -> Mapping[str, float | None]:
@@ -88,50 +88,52 @@ class DoubtfulGold(JsonObject):
     @property
     def table(self) -> Table:
         """A row for each doubtful one: its id, its doubt, its gold, and the reasons."""
-        doubt = Column("doubt", f"{100 * self.confidence:g} % interval")
-        columns = (
-            *(Column(name, name=True) for name in ("row", "reported", "gold", "reasons")),
-            doubt,
-            Column("p, corrected"),
-        )
+        columns = (*(Column(name, name=True) for name in ("row", "reported", "gold", "reasons")), Column("doubt"))
         rows = []
         for each in self.rows:
-            reasons = "; ".join(reason.says for reason in each.reasons)
-            golds = _cut(" | ".join(each.reference))
-            shown = spell_estimate(each.doubt, each.low, each.high), spell_p(each.p_adjusted)
-            cells = (_cut(each.id), "yes" if each.reported else "no", golds, reasons, *shown)
-            rows.append(Row(cells, value=each.doubt, low=each.low, high=each.high))
+            reasons, golds = "; ".join(reason.says for reason in each.reasons), _cut(" | ".join(each.reference))
+            doubt = "–" if each.doubt is None else f"{each.doubt:.2f}"
+            cells = (_cut(each.id), "yes" if each.reported else "no", golds, reasons, doubt)
+            rows.append(Row(cells, value=each.doubt))
         return Table(columns, tuple(rows), self.sentence, self.notes)
 
     @property
     def sentence(self) -> str:
         """What was found, in a sentence."""
         level = f"{100 * self.fdr:g} %"
+        if self.share is not None:
+            return self._said(level)
         if self.reported:
             found = f"the gold of {self.reported} of {self.n} rows is probably wrong"
             return f"{found}: of such rows at most {level} are right, on average"
-        least = min((row.p_adjusted for row in self.rows if row.p_adjusted is not None), default=1.0)
-        problem = f"no row is reported, as more than {level} of such rows might be right"
-        if least >= _MOST:
+        most = max((row.doubt for row in self.rows if row.doubt is not None), default=0.0)
+        problem = f"no row is reported: answers alone do not show that at most {level} of such rows are right"
+        if most <= 1 - _MOST:
             return problem
-        enough = math.ceil(100 * least) / 100
-        count = sum(row.p_adjusted is not None and row.p_adjusted <= enough for row in self.rows)
+        enough = math.ceil(100 * (1 - most)) / 100
+        count = sum(row.doubt is not None and row.doubt >= 1 - enough for row in self.rows)
         return f"{problem}; --fdr {enough:g} reports {count}"
 
-    @property
-    def expected(self) -> Estimate:
-        """How many of the rows that are listed, and have a doubt, have wrong gold."""
-        known = [row for row in self.rows if row.doubt is not None]
-        if not known:
-            return Estimate.missing("no row has a doubt")
-        value, low, high = (sum(getattr(row, end) for row in known) for end in ("doubt", "low", "high"))
-        return Estimate(value, low, high, len(known))
+    def _said(self, level: str) -> str:
+        share = self.share or Estimate.missing("")
+        if share.value is None:
+            return (
+                f"people say of {self.reported} of {share.n} rows that the gold is not right; no other is reported, as "
+                f"{share.reason}"
+            )
+        wrong = round(share.n * share.value)
+        said = f"of {share.n} of the first {self.reach} rows, people say of {wrong} that the gold is not right"
+        if share.n < self.reach:
+            said += f" (of all {self.reach}: {100 * (share.low or 0):.0f} to {100 * (share.high or 0):.0f} %)"
+        more = self.reported - wrong
+        rest = f"{more} others are reported: at most {level} of all {self.reported} are right, on average"
+        return f"{said}; {rest if more else 'no other is reported'}"
 
     def to_frame(self) -> Any:
         """The rows as a pandas frame, with their reasons in words; `MissingExtra` without pandas."""
         return make_frame(self._figures(), "DoubtfulGold.to_frame")
 
-    def save(self, path: str | Path, **how: Any) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the rows to a file; its ending selects the format.
 
         `.jsonl`: a row each, with all that was found, for `karat label --gold`. `.json`: `as_dict`. `.md`, `.tex` and
@@ -140,10 +142,10 @@ class DoubtfulGold(JsonObject):
         if str(path).endswith((".jsonl", ".ndjson")):
             write_lines(path, (json.dumps(row.as_dict(), ensure_ascii=False) for row in self.rows))
             return
-        Document(self.table, self._repr_html_(), self.as_dict(), self._figures()).save(path, **how)
+        Document(self.table, self._repr_html_(), self.as_dict(), self._figures()).save(path)
 
     def _figures(self) -> Sequence[dict[str, Any]]:
-        kept = ("id", "question", "doubt", "low", "high", "p_adjusted", "reported")
+        kept = ("id", "question", "doubt", "reported")
         return [
             {name: getattr(row, name) for name in kept}
             | {

@@ -1,4 +1,4 @@
-"""How probable it is that the gold of a row is wrong, and which rows are reported so that few of these are right."""
+"""How doubtful the gold of each row is, and which rows are reported so that few of these are right."""
 
 from __future__ import annotations
 
@@ -7,132 +7,71 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from karat.core.columns.kinds import Array
-from karat.runs.gold.answers import RowAnswers
+from karat.runs.gold.answers import RowAnswers, is_supported
 from karat.runs.gold.rows import GoldRow
-from karat.stats.intervals.student import student_quantile
-from karat.stats.intervals.wilson import wilson_interval
 from karat.stats.paired.multiple import benjamini_hochberg
-from karat.stats.reliability.coincidence import Coincidence, fit_coincidence
-from karat.stats.reliability.mixture import fit_share
-from karat.stats.value import Estimate
+from karat.stats.reliability.coincidence import fit_coincidence
 
-NO_LAW = (
-    "too few rows say how often answers agree by chance where the gold is right, so no row can be reported: "
-    "score more systems or more rows"
-)
+_SAMPLE = 1000  # rows that say how often passages lack gold that is right
+_SELDOM = 0.02  # more often than this, the lack of it says something of the search rather than of the gold
 
 
 @dataclass(frozen=True)
 class Doubts:
-    """Of each row the doubt with its interval, its p and its adjusted p; None where answers do not say.
+    """The numbers of all rows, the most doubtful first (`order`), and of each row its p, and the p adjusted.
 
-    `share`: of the tested rows those whose gold is wrong. `law`: how often answers agree by chance or by a common
-    mistake; both are None where too few rows say so.
+    `ps` are of the tested rows, and `adjusted` of those that can be reported; None where nothing says how often answers
+    agree, or passages lack the gold, although it is right.
     """
 
-    doubts: Sequence[Estimate | None]
+    order: Sequence[int]
     ps: Sequence[float | None]
     adjusted: Sequence[float | None]
-    share: Estimate | None
-    law: Coincidence | None
-
-    def is_reported(self, row: int, fdr: float) -> bool:
-        """Whether a row is reported, where on average at most a share `fdr` of the reported ones may be right."""
-        adjusted = self.adjusted[row]
-        return adjusted is not None and adjusted <= fdr
 
 
-def doubt_rows(answers: Sequence[RowAnswers], near_wrong: float, confidence: float) -> Doubts:
-    """The doubts of rows; `near_wrong`: how often answers share words with gold that is wrong, as `share_near` counts.
+def doubt_rows(rows: Sequence[GoldRow], answers: Sequence[RowAnswers]) -> Doubts:
+    """Rank rows by their answers, and test those where no answer confirms the gold and two or more say otherwise.
 
-    A row is tested where no answer confirms its gold, and two systems or more answer otherwise. By the null hypothesis
-    its gold is right, and the systems agree by chance or by a common mistake, as often as where a system confirms the
-    gold while others agree on what has nothing in common with it. Where there are fewer than 20 such rows, as with two
-    systems, those take their place in which the answers share words with the gold. p is the probability that at least
-    as many agree; rows whose answers have nothing in common with the gold are reported, by the procedure of Benjamini
-    and Hochberg. Where the gold is wrong, systems agree as often as they do in all rows, the gold left aside, and share
-    words with it as seldom as with another row's. From both, and the rows, follow the share of wrong gold among the
-    tested rows and the doubt of each. How often answers share words with right gold is taken from all tested rows, so
-    that both are rather too small.
+    By the null hypothesis the gold is right, and systems agree by chance or by a common mistake, as often as where a
+    system confirms the gold while others agree on what has nothing in common with it. Where there are fewer than 20
+    such rows, as with two systems, those take their place in which the answers share words with the gold. p is the
+    probability that at least as many agree. Where passages nearly always have the gold in them, rows whose passages do
+    not come before all others.
+
+    Rows whose answers have nothing in common with the gold are adjusted together by the procedure of Benjamini and
+    Hochberg. They come first, those with the smallest p before; then the other tested rows; then those whose gold
+    somebody confirms. Answers that a judge accepts, where there is one, come before all these.
     """
-    confirmed, others, sizes, everybody, largest = (
-        np.array([getattr(each, name) for each in answers], np.int64)
-        for name in ("confirmed", "others", "size", "answered", "largest")
+    confirmed, others, sizes = (
+        np.array([getattr(each, name) for each in answers], np.int64) for name in ("confirmed", "others", "size")
     )
     near = np.array([each.relation == "near" for each in answers], bool)
-    tested = (confirmed == 0) & (others >= 2)
-    nothing: list[None] = [None] * len(answers)
-    law = _fit(sizes, others, (confirmed > 0) & ~near) or _fit(sizes, others, tested & near)
-    anyway = _fit(largest, everybody, everybody > 0)
-    rows = np.flatnonzero(tested)
-    if law is None or anyway is None or not len(rows):
-        return Doubts(nothing, nothing, nothing, None, law)
-    pairs = list(zip(sizes[rows].tolist(), others[rows].tolist(), strict=True))
-    right, wrong = (np.array([each.chance(*pair) for pair in pairs]) for each in (law, anyway))
-    near_right = (float(near[rows].sum()) + 0.5) / (len(rows) + 1)
-    right *= np.where(near[rows], near_right, 1 - near_right)
-    wrong *= np.where(near[rows], near_wrong, 1 - near_wrong)
-    share = fit_share(right, wrong, confidence)
-    value, low, high = (_posterior(right, wrong, each or 0.0) for each in (share.value, share.low, share.high))
-    doubts: list[Estimate | None] = list(nothing)
-    ps: list[float | None] = list(nothing)
-    for at, row in enumerate(rows.tolist()):
-        doubts[row] = Estimate(float(value[at]), float(low[at]), float(high[at]), len(rows))
-        ps[row] = law.tails(int(others[row]))[sizes[row]]
-    own = [None if near[row] else p for row, p in enumerate(ps)]
-    return Doubts(doubts, ps, benjamini_hochberg(own), share, law)
+    contested, tested = (confirmed > 0) & (others > 0), (confirmed == 0) & (others >= 2)
+    law = next(
+        filter(None, (fit_coincidence(sizes[at], others[at]) for at in (contested & ~near, tested & near))), None
+    )
+    lacking = _share_lacking([rows[at] for at in np.flatnonzero(contested).tolist()])
+    ps: list[float | None] = [None] * len(rows)
+    for at in np.flatnonzero(tested).tolist() if law or lacking else ():
+        p = 1.0 if law is None else law.tails(int(others[at]))[sizes[at]]
+        if lacking is not None:
+            p = min(lacking, p) if is_supported(rows[at]) is False else min(1.0, lacking + p)
+        ps[at] = p
+
+    def rank(at: int) -> tuple[float, ...]:
+        row, p = answers[at], ps[at]
+        taken = any(each.accepted and each.hit is False for each in rows[at].answers)
+        return not taken, not tested[at], row.confirmed, near[at], 1.0 if p is None else p, -row.size, at
+
+    adjusted = benjamini_hochberg([None if near[at] else p for at, p in enumerate(ps)])
+    return Doubts(sorted(range(len(rows)), key=rank), ps, adjusted)
 
 
-def add_judge(doubts: Sequence[Estimate | None], rows: Sequence[GoldRow], confidence: float) -> list[Estimate | None]:
-    """The doubts, where a judge accepts an answer that is not the gold at least the probability that it is right.
+def _share_lacking(rows: Sequence[GoldRow]) -> float | None:
+    """How often passages lack gold that a system confirms and another one misses; None where that is not seldom.
 
-    The judge is taken to accept wrong answers as often as it refuses those that are the gold.
+    Then a search has failed rather than the gold, and it says nothing.
     """
-    verdicts = [(each.hit, each.accepted) for row in rows for each in row.answers if each.accepted is not None]
-    hits, misses = ([taken for hit, taken in verdicts if hit is known] for known in (True, False))
-    if not hits or not any(misses):
-        return list(doubts)
-    deviations = student_quantile((1 + confidence) / 2, np.inf)
-    refused, taken = 1 - sum(hits) / len(hits), sum(misses) / len(misses)
-    low_refused, high_refused = wilson_interval(refused, len(hits), deviations)
-    low_taken, high_taken = wilson_interval(taken, len(misses), deviations)
-    value = _right_of_accepted(refused, taken)
-    ends = _right_of_accepted(high_refused, low_taken), _right_of_accepted(low_refused, high_taken)
-    own = Estimate(value, min(value, *ends), max(value, *ends), len(misses))
-    return [
-        own
-        if any(each.accepted and each.hit is False for each in row.answers)
-        and (doubt is None or doubt.value is None or doubt.value < value)
-        else doubt
-        for row, doubt in zip(rows, doubts, strict=True)
-    ]
-
-
-def _right_of_accepted(error: float, accepted: float) -> float:
-    """The share of right answers among those accepted, of which a judge errs with the same probability both ways."""
-    if error >= 0.5 or not accepted:
-        return 0.0
-    right = min(max((accepted - error) / (1 - 2 * error), 0.0), 1.0)
-    return min(1.0, right * (1 - error) / accepted)
-
-
-def _fit(sizes: Array, answers: Array, rows: Array) -> Coincidence | None:
-    return fit_coincidence(sizes[rows], answers[rows])
-
-
-def _posterior(right: Array, wrong: Array, share: float) -> Array:
-    found: Array = share * wrong / np.maximum(share * wrong + (1 - share) * right, 1e-300)
-    return found
-
-
-def order_rows(answers: Sequence[RowAnswers], doubts: Sequence[Estimate | None]) -> list[int]:
-    """The numbers of all rows, the most doubtful first; of equal ones, those that fewer answers confirm."""
-
-    def rank(row: int) -> tuple[float, ...]:
-        doubt, own = doubts[row], answers[row]
-        value = -1.0 if doubt is None or doubt.value is None else doubt.value
-        unlikely = 1.0 if doubt is None else -(doubt.low or 0.0)
-        return -value, unlikely, own.confirmed, own.relation == "near", -own.size, row
-
-    return sorted(range(len(answers)), key=rank)
+    seen = [is_supported(row) for row in rows[:: 1 + len(rows) // _SAMPLE]]
+    share = (1 + seen.count(False)) / (1 + len(seen) - seen.count(None))
+    return share if share <= _SELDOM else None

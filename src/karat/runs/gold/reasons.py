@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from karat.data.json.objects import JsonObject, Printed
-from karat.runs.gold.answers import RowAnswers
+from karat.runs.gold.answers import RowAnswers, is_supported
 from karat.runs.gold.rows import GoldRow
 from karat.runs.judge.exam.answers.gold_types import find_dates, list_items
-from karat.runs.judge.exam.answers.guard import contains_words, words_of
+from karat.runs.judge.exam.answers.guard import contains_words, why_right, words_of
 from karat.stats.ranking.rasch import find_misfit, fit_abilities
 
-ReasonName: TypeAlias = Literal["agreement", "judge", "strength", "spelling", "question", "contexts", "form"]
+ReasonName: TypeAlias = Literal["agreement", "judge", "strength", "spelling", "question", "contexts", "form", "people"]
 _MARKUP = re.compile(
     r"<[a-zA-Z/][^<>]*>|&(?:[a-z]+|#\d+);|\[\[|\{\{|\*\*|\\(?:text|frac|boxed)|https?://|^\s*[-*#] ", re.MULTILINE
 )
@@ -31,13 +31,14 @@ _SYSTEMS = 64  # of more, the probability of each set is not computed
 class Reason(JsonObject):
     """One reason: its name, what it says of the row, and the numbers that it rests on.
 
-    - `agreement`: systems agree with one another, and not with the gold.
+    - `agreement`: systems agree with one another, and not with the gold; or no two agree.
     - `judge`: a judge accepts answers that the metric does not.
     - `strength`: weak systems have the gold, and strong ones miss it, more than chance explains.
     - `spelling`: answers mean the gold, by rules on names, numbers and dates, but not by the metric.
     - `question`: another row has the same question and other gold.
     - `contexts`: no passage of the row has the gold in it.
     - `form`: no answer is likely to be spelled as the gold is: a sentence, a list in one text, markup.
+    - `people`: what people say of the gold.
     """
 
     reason: ReasonName
@@ -51,12 +52,14 @@ def find_reasons(
     rows: Sequence[GoldRow],
     agreements: Sequence[RowAnswers],
     ps: Sequence[float | None],
-) -> list[tuple[Reason, ...]]:
-    """The reasons of each row; `ps`: the p of its agreement."""
+) -> Callable[[int], tuple[Reason, ...]]:
+    """What gives the reasons of a row by its number; `ps`: the p of its agreement."""
     twice, misfits = _same_questions(rows), _find_misfits(agreements)
-    return [
-        (
-            *_agreement(agreement, p),
+
+    def reasons(at: int) -> tuple[Reason, ...]:
+        row, agreement = rows[at], agreements[at]
+        return (
+            *_agreement(agreement, ps[at]),
             *_judge(row),
             *_strength(row, agreement, misfits[at]),
             *_spelling(row, agreement),
@@ -64,14 +67,16 @@ def find_reasons(
             *_contexts(row, agreement),
             *_form(row, agreement),
         )
-        for at, (row, agreement, p) in enumerate(zip(rows, agreements, ps, strict=True))
-    ]
+
+    return reasons
 
 
 def _agreement(agreement: RowAnswers, p: float | None) -> Iterator[Reason]:
-    if agreement.size < 2:
-        return
     answered = agreement.confirmed + agreement.others
+    if agreement.size < 2:
+        if not agreement.confirmed and answered >= 2:
+            yield Reason("agreement", f"none of {answered} systems has the gold, and no two agree", {"of": answered})
+        return
     says = f"{agreement.size} of {answered} systems agree on {_quote(agreement.answer)}"
     if agreement.relation == "near":
         says += f", which resembles the gold ({agreement.reasons[agreement.members[0]] or 'in part'})"
@@ -122,34 +127,29 @@ def _spelling(row: GoldRow, agreement: RowAnswers) -> Iterator[Reason]:
 
 
 def _same_questions(rows: Sequence[GoldRow]) -> dict[int, list[Reason]]:
-    """A reason for each row whose question another row has too, with gold that has nothing in common with its own."""
-    by_question = defaultdict[tuple[str, ...], list[int]](list)
+    """A reason for each row whose question, about the same passages, another row has too with unlike gold."""
+    by_question = defaultdict[tuple[tuple[str, ...], tuple[str, ...] | None], list[int]](list)
     for at, row in enumerate(rows):
-        if row.question and (words := words_of(row.question)):
-            by_question[words].append(at)
+        if row.question and any(map(str.strip, row.references)) and (words := words_of(row.question)):
+            by_question[words, row.contexts].append(at)
     found = dict[int, list[Reason]]()
     for places in by_question.values():
-        golds = [{words_of(each) for each in rows[at].references} for at in places]
-        for at, own in zip(places, golds, strict=True):
-            others = [other for other, gold in zip(places, golds, strict=True) if other != at and not own & gold]
+        for at in places:
+            own = rows[at].references
+            others = [rows[each] for each in places if not any(why_right(gold, own) for gold in rows[each].references)]
             if others:
-                other = rows[others[0]]
-                says = f"row {other.id} has the same question, and the gold {_quote(', '.join(other.references))}"
+                golds = _quote(", ".join(others[0].references))
+                says = f"row {others[0].id} has the same question, and the gold {golds}"
                 found[at] = [Reason("question", says, {"rows": len(others)})]
     return found
 
 
 def _contexts(row: GoldRow, agreement: RowAnswers) -> Iterator[Reason]:
-    passages = [each for each in row.contexts or () if each.strip()]
-    if (
-        not passages
-        or not row.references
-        or any(contains_words(text, gold) for text in passages for gold in row.references)
-    ):
+    if is_supported(row) is not False:
         return
-    says = "no passage has the gold in it"
+    passages = [each for each in row.contexts or () if each.strip()]
     there = agreement.size and any(contains_words(text, agreement.answer) for text in passages)
-    says += f", and one has {_quote(agreement.answer)}" if there else ""
+    says = "no passage has the gold in it" + (f", and one has {_quote(agreement.answer)}" if there else "")
     yield Reason("contexts", says, {"passages": len(passages)})
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from karat.core.columns.python_values import to_python
 from karat.core.errors import SpecError
+from karat.core.metric.definition import Direction
 from karat.data.json.texts import list_golds, read_json
 from karat.data.roles import matches_role
 from karat.runs.compare.scored_rows import read_scored_rows
@@ -71,12 +72,16 @@ def read_rows(matched: Matched, metric: SharedMetric, judge: SharedMetric | None
 
 
 def _cut(metric: SharedMetric) -> Callable[[float | None], bool | None]:
-    """Whether a score is nearer to the best than to the worst."""
     low, high = metric.scale.bounds
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         raise SpecError(f"{metric.spec} has no best and no worst score, which say what a right answer is; name another")
-    middle, rising = (low + high) / 2, metric.scale.direction == "maximize"
-    return lambda score: None if score is None else score >= middle if rising else score <= middle
+    return lambda score: is_near_best(score, low, high, metric.scale.direction)
+
+
+def is_near_best(score: float | None, low: float, high: float, direction: Direction) -> bool | None:
+    """Whether a score is nearer to the best than to the worst; None without a score."""
+    middle = (low + high) / 2
+    return None if score is None else score >= middle if direction == "maximize" else score <= middle
 
 
 def _read_contexts(matched: Matched) -> Sequence[tuple[str, ...]] | None:

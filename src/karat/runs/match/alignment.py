@@ -271,11 +271,7 @@ def _describe_difference(first: Run, ours: pa.Array, other: Run, theirs: pa.Arra
         parts.append(f"{len(only)} of {len(keys)} rows only in {run.name}" + (f" (such as {few})" if few else ""))
     return (
         f"{first.name} and {other.name} do not have the same rows, by column {column!r}: {'; '.join(parts)}. "
-        + (
-            f"Compare the {shared} rows that all have with karat compare --common (in Python, common=True), score"
-            if shared
-            else "Score"
-        )
+        + (f"Take the {shared} rows that all have with --common (in Python, common=True), score" if shared else "Score")
         + " both on the same rows, or name the column of ids with on (--on)"
     )
 

@@ -57,8 +57,9 @@ def words_of(text: str) -> tuple[str, ...]:
     >>> words_of("The Café's twenty-two tables"), words_of("U.S.")
     (('cafe', '22', 'table'), ('us',))
     """
-    plain = unicodedata.normalize("NFKD", text.replace("&", " and "))
-    plain = "".join(each for each in plain if not unicodedata.combining(each))
+    plain = text.replace("&", " and ")
+    if not plain.isascii():
+        plain = "".join(each for each in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(each))
     plain = re.sub(r"['\u2019]s\b", "", re.sub(r"[-\u2010-\u2015/]", " ", plain))
     words, spelled = normalise_squad(plain).split(), list[str]()
     for word in words:
