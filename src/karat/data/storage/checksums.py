@@ -15,7 +15,7 @@ from zlib import crc32
 
 from karat.core.errors import DataError, spell_error
 from karat.data.storage.addresses import hide_secrets
-from karat.data.storage.remote_files import FileId, find_size, identify, open_file, read_bytes
+from karat.data.storage.remote_files import FileId, identify, open_file, read_bytes
 from karat.data.storage.stores import name_errors
 
 CHECKSUM = "checksum"
@@ -105,10 +105,12 @@ def unseal(content: Any, path: str | Path) -> Any:
 
 def read_json(path: str | Path) -> Any:
     """The content of a JSON file; `DataError` where it is none, or has more than 256 MB."""
-    if (size := find_size(path) or 0) > _LARGEST:
-        most = f"more than the {_LARGEST >> 20} MB that karat reads"
-        raise DataError(f"{hide_secrets(str(path))} has {size >> 20:,} MB, {most}; {_REMEDY}")
-    return parse_json(read_checked(path, None), path)
+    with name_errors(hide_secrets(str(path))), open_file(path) as file:  # a store is asked for the size once
+        if (size := file.size()) > _LARGEST:
+            most = f"more than the {_LARGEST >> 20} MB that karat reads"
+            raise DataError(f"{hide_secrets(str(path))} has {size >> 20:,} MB, {most}; {_REMEDY}")
+        content = bytes(file.read())
+    return parse_json(content, path)
 
 
 def parse_json(content: bytes, path: str | Path) -> Any:
