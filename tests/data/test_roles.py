@@ -161,3 +161,8 @@ def test_an_error_about_a_role_holds_the_role_and_the_column_to_suggest(columns,
     assert f" (in Python, map={{{role!r}: {column!r}}})" in str(raised.value)
     assert ("--map reference=gold or --map reference=target" in str(raised.value)) == (len(columns) == 3)
     assert ("Gold in a second file: --gold FILE --on ID" in str(raised.value)) == (column == "COLUMN")
+
+
+def test_a_table_without_columns_is_named_as_such():
+    with pytest.raises(ColumnError, match="expected rows, found none, and no columns"):
+        map_columns([], PAIR)

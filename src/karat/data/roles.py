@@ -259,10 +259,12 @@ def _none_fits(roles: Sequence[str], columns: Sequence[str], where: str, *, alon
     if len(columns) == 1 and (separators := [mark for mark in ";,\t|" if mark in columns[0]]):
         hint = f"are its cells separated by {separators[0]!r}? CSV has commas or semicolons, TSV tabs"
         return ColumnError(f"{where}no column fits {roles[0]!r}; the only one is {columns[0]!r}: {hint}")
+    if not columns:
+        return ColumnError(f"{where}expected rows, found none, and no columns")
     near = {role: _near(role, columns) for role in roles}
     hints = {role: f" (did you mean {' or '.join(map(repr, names))}?)" if names else "" for role, names in near.items()}
     fitting = " or ".join(f"{role!r}{hint}" for role, hint in hints.items())
-    problem = f"{where}no column fits {fitting}; the columns are {', '.join(columns) or 'none'}"
+    problem = f"{where}no column fits {fitting}; the columns are {', '.join(columns)}"
     unhelped = any(_SIDE_OF_ROLE.get(role) == "reference" and not near[role] for role in roles)
     second = ". Gold in a second file: --gold FILE --on ID, the column of ids (in Python, gold=, on=)"
     ways = {role: names or ["COLUMN"] for role, names in near.items()}
