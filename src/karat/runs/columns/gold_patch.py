@@ -156,8 +156,8 @@ def read_patch(source: Any) -> GoldPatch:
         for at, row in enumerate(ids):
             place = name_row(opened.name, first + at)
             if row is None or row in changes:
-                found = "it is empty" if row is None else f"{row!r} is in row {places[row]} too"
-                raise JoinError(f"{place}: column 'id': expected an id of its own in every row, but {found}")
+                actual = "it is empty" if row is None else f"{row!r} is in row {places[row]} too"
+                raise JoinError(f"{place}: column 'id': expected an id of its own in every row, but {actual}")
             changes[row] = _read_change(row, {name: column[at] for name, column in cells.items()}, place)
             places[row] = first + at
     return GoldPatch(opened.name, changes, places)

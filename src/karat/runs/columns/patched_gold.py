@@ -132,7 +132,7 @@ def _find_ids(source: Source, patch: GoldPatch, mapping: Mapping[str, str], join
         columns = [name for name in (right, left) if name in source.schema.names][:1]
         if not columns:
             raise ColumnError(f"{source.name}: no column {left!r}{did_you_mean(left, source.schema.names)}")
-    found = dict[str, set[str]]()
+    ids_of = dict[str, set[str]]()
     for name in columns:
         there, first = set[str](), 1
         try:
@@ -144,11 +144,11 @@ def _find_ids(source: Source, patch: GoldPatch, mapping: Mapping[str, str], join
             continue
         if there.issuperset(patch.changes):
             return name
-        found[name] = there
-    if not found:
+        ids_of[name] = there
+    if not ids_of:
         problem = f"a gold patch names rows by their id, but no column of {source.name} has the name of one"
         raise JoinError(f"{patch.name}: {problem}: say which, --on COLUMN (in Python, on=)")
-    name, there = min(found.items(), key=lambda each: len(patch.changes.keys() - each[1]))
+    name, there = min(ids_of.items(), key=lambda each: len(patch.changes.keys() - each[1]))
     unknown = [row for row in patch.changes if row not in there]
     near = did_you_mean(unknown[0], there, total=len(there))
     more = f" ({len(unknown)} such ids)" if len(unknown) > 1 else ""

@@ -25,11 +25,11 @@ def adjust_by_labels(labels: Sequence[bool | None]) -> list[float | None]:
     """
     last = max((at for at, label in enumerate(labels) if label is not None), default=0)
     inside = labels[:last]
-    asked = sum(label is not None for label in inside)
-    others, cleared, shares = last - asked, 0, list[float]()
+    labelled = sum(label is not None for label in inside)
+    others, cleared, shares = last - labelled, 0, list[float]()
     for at, label in enumerate(inside, 1):
         cleared += label is False
-        shares.append((1 + cleared) / (1 + asked) * others / max(1, at - cleared))
+        shares.append((1 + cleared) / (1 + labelled) * others / max(1, at - cleared))
     adjusted: list[float | None] = [0.0 if label else None for label in labels]
     least = 1.0
     for at in reversed(range(last)):

@@ -97,9 +97,9 @@ class Databases:
                 self._files[name] = find_databases(name)
             except NoDatabase as error:
                 self._files[name] = error
-        if isinstance(found := self._files[name], NoDatabase):
-            raise found
-        return found
+        if isinstance(files := self._files[name], NoDatabase):
+            raise files
+        return files
 
     def run(self, path: Path, query: str) -> QueryResult:
         """The rows that a query returns. Raises `QueryFailed`, and `NoDatabase` for a file that is none."""

@@ -81,12 +81,12 @@ def sql_match(
             find_databases(file)
         except NoDatabase as error:
             raise SpecError(f"sql_match: {error}") from None
-    asked = list(zip(names, prediction.to_pylist(), reference.to_pylist(), strict=True))
-    distinct = list(dict.fromkeys(asked))
+    queries = list(zip(names, prediction.to_pylist(), reference.to_pylist(), strict=True))
+    distinct = list(dict.fromkeys(queries))
     with Databases(QueryLimits(seconds, most_rows)) as databases:
         examination = _Examination(databases, ResultComparison(rows, columns, relative, absolute), order, rewriting)
         verdicts = dict(zip(distinct, map_ordered(examination.examine, distinct), strict=True))
-    by_row = [verdicts[each] for each in asked]
+    by_row = [verdicts[each] for each in queries]
     return Rows(
         np.array([each.score for each in by_row])[:, None],
         np.array([each.reason for each in by_row], dtype=object),
@@ -111,9 +111,9 @@ class _Examination:
         self.databases, self.comparison, self.order, self.rewriting = databases, comparison, order, rewriting
         self._gold: dict[tuple[str, str], QueryResult | QueryFailed] = {}
 
-    def examine(self, asked: tuple[str, str, str]) -> _Verdict:
+    def examine(self, case: tuple[str, str, str]) -> _Verdict:
         """The verdict on the name of a database, the predicted query and the gold query."""
-        name, predicted, gold = asked
+        name, predicted, gold = case
         if self.rewriting != "none":
             keep = self.rewriting == "spider_distinct"
             predicted, gold = (rewrite(query, keep_distinct=keep) for query in (predicted, gold))
