@@ -58,8 +58,8 @@ def find_agreement(row: GoldRow, normalise: Callable[[str], str] = str, same: Sa
     one contains a shorter one whole, or where `same` says so.
     """
     texts = [each.answer for each in row.answers]
-    found = [_relate(each.answer, each.hit, row.references) for each in row.answers]
-    relations = tuple(relation for relation, _ in found)
+    related = [_relate(each.answer, each.hit, row.references) for each in row.answers]
+    relations = tuple(relation for relation, _ in related)
     beside = [at for at, relation in enumerate(relations) if relation in {"near", "apart"}]
     members = _find_largest({at: normalise(texts[at] or "") for at in beside}, same)
     near = any(relations[at] == "near" for at in members)
@@ -70,7 +70,7 @@ def find_agreement(row: GoldRow, normalise: Callable[[str], str] = str, same: Sa
         answer=min((texts[at] or "" for at in members), key=len, default=""),
         relation="near" if near else "apart" if members else "none",
         relations=relations,
-        reasons=tuple(reason for _, reason in found),
+        reasons=tuple(reason for _, reason in related),
     )
 
 

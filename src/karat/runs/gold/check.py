@@ -87,10 +87,10 @@ def gold(
     verdicts = {} if patch is None else read_verdicts(patch, matched, rows)
     reported = {at for at, p in enumerate(doubts.adjusted) if p is not None and p <= fdr and not verdicts}
     listed = _list(doubts.order, find_reasons(rows, agreements, doubts.ps), first, reported | verdicts.keys())
-    said = [verdicts.get(at) for at, _ in listed]
-    share, adjusted = share_wrong(said, first, confidence), [doubts.adjusted[at] for at, _ in listed]
+    by_people = [verdicts.get(at) for at, _ in listed]
+    share, adjusted = share_wrong(by_people, first, confidence), [doubts.adjusted[at] for at, _ in listed]
     if share is not None:
-        labels = [None if each is None else not each.numbers["right"] for each in said]
+        labels = [None if each is None else not each.numbers["right"] for each in by_people]
         adjusted = adjust_by_labels(labels) if share.reason is None else [0.0 if each else None for each in labels]
     doubtful = [
         DoubtfulRow(
@@ -103,7 +103,7 @@ def gold(
             answers=tuple(GivenAnswer(each.system, each.answer, each.score) for each in rows[at].answers),
             contexts=rows[at].contexts,
         )
-        for (at, reasons), verdict, p in zip(listed, said, adjusted, strict=True)
+        for (at, reasons), verdict, p in zip(listed, by_people, adjusted, strict=True)
     ]
     tested = sum(each.confirmed == 0 and each.others >= 2 for each in agreements)
     shown = tuple(row for at, row in enumerate(doubtful) if at < first or row.reported)
@@ -117,7 +117,7 @@ def gold(
         confidence=confidence,
         reported=sum(row.reported for row in doubtful),
         share=share,
-        reach=max((at for at, each in enumerate(said, 1) if each is not None), default=0),
+        reach=max((at for at, each in enumerate(by_people, 1) if each is not None), default=0),
         notes=(*matched.notes, *_note_copies(rows), *([NO_LAW] if tested and not any(doubts.ps) else ())),
         rows=shown,
         consequence=_find_consequence(matched, by.spec, shown, Inference(confidence), patch),

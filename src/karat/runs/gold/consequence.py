@@ -154,14 +154,14 @@ def find_consequence(
     places = np.flatnonzero(np.asarray(pc.is_in(matched.rows.ids, pa.array(doubtful.ids, matched.rows.ids.type))))
     scored = _find(matched, inference)
     without = np.full(len(places), np.nan)
-    found = [
+    outcomes_of = [
         (AS_SCORED, scored),
         ("left out", _find(_change(matched, metric, places, (without, without)), inference)),
     ]
     note = ""
     if patch is not None:
         patched, note = _find_patched(matched, metric, patch, inference)
-        found += [] if patched is None else [(f"patched by {patch.note.name}", patched)]
+        outcomes_of += [] if patched is None else [(f"patched by {patch.note.name}", patched)]
     decided = _decide(matched, metric, places)
     if decided is None:
         note = "; ".join(
@@ -169,11 +169,11 @@ def find_consequence(
         )
     else:
         losing = {"better": (0,), "worse": (1,)}.get(scored.verdict, (0, 1))
-        found += [
+        outcomes_of += [
             (f"decided for {matched.names[at]}", _find(_change(matched, metric, places, decided[at]), inference))
             for at in losing
         ]
-    outcomes = tuple(_describe(rows, finding) for rows, finding in found)
+    outcomes = tuple(_describe(rows, finding) for rows, finding in outcomes_of)
     first, system = matched.names
     return Consequence(metric.spec, first, system, len(places), outcomes, note, doubtful.which)
 

@@ -102,10 +102,10 @@ class DoubtfulGold(JsonObject):
         """What was found, in a sentence."""
         level = f"{100 * self.fdr:g} %"
         if self.share is not None:
-            return self._said(level)
+            return self._describe_people(level)
         if self.reported:
-            found = f"the gold of {self.reported} of {self.n} rows is probably wrong"
-            return f"{found}: of such rows at most {level} are right, on average"
+            claim = f"the gold of {self.reported} of {self.n} rows is probably wrong"
+            return f"{claim}: of such rows at most {level} are right, on average"
         most = max((row.doubt for row in self.rows if row.doubt is not None), default=0.0)
         problem = f"no row is reported: answers alone do not show that at most {level} of such rows are right"
         if most <= 1 - _MOST:
@@ -114,7 +114,7 @@ class DoubtfulGold(JsonObject):
         count = sum(row.doubt is not None and row.doubt >= 1 - enough for row in self.rows)
         return f"{problem}; --fdr {enough:g} reports {count}"
 
-    def _said(self, level: str) -> str:
+    def _describe_people(self, level: str) -> str:
         share = self.share or Estimate.missing("")
         if share.value is None:
             return (
@@ -122,12 +122,12 @@ class DoubtfulGold(JsonObject):
                 f"{share.reason}"
             )
         wrong = round(share.n * share.value)
-        said = f"of {share.n} of the first {self.reach} rows, people say of {wrong} that the gold is not right"
+        sentence = f"of {share.n} of the first {self.reach} rows, people say of {wrong} that the gold is not right"
         if share.n < self.reach:
-            said += f" (of all {self.reach}: {100 * (share.low or 0):.0f} to {100 * (share.high or 0):.0f} %)"
+            sentence += f" (of all {self.reach}: {100 * (share.low or 0):.0f} to {100 * (share.high or 0):.0f} %)"
         more = self.reported - wrong
         rest = f"{more} others are reported: at most {level} of all {self.reported} are right, on average"
-        return f"{said}; {rest if more else 'no other is reported'}"
+        return f"{sentence}; {rest if more else 'no other is reported'}"
 
     def to_frame(self) -> Any:
         """The rows as a pandas frame, with their reasons in words; `MissingExtra` without pandas."""

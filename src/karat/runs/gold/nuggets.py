@@ -74,8 +74,8 @@ def open_nugget_bank(path: str | Path) -> NuggetBank:
         if row is None and isinstance(line, dict) and isinstance(line.get("query"), dict):
             row = line["query"].get("qid")
         if row is None or str(row) in questions:
-            found = "it has none" if row is None else f"{row!r} is there before"
-            raise DataError(f"{place}: expected an id of its own ({', '.join(_IDS)}), but {found}")
+            problem = "it has none" if row is None else f"{row!r} is there before"
+            raise DataError(f"{place}: expected an id of its own ({', '.join(_IDS)}), but {problem}")
         if isinstance(nuggets := read_nuggets(line.get("nuggets")), Unreadable):
             raise DataError(f"{place}: nuggets: {nuggets}")
         questions[str(row)] = line
@@ -144,8 +144,8 @@ class NuggetSession(FollowingSession):
                 self.disputed += [row] if row not in self.disputed else []
                 lines = []
             verdict, new = (lines[0]["label"], lines[0].get("new", [])) if lines else ("", [])
-            said = {"importance": verdict} if verdict in ("vital", "okay") else {}
-            kept = [nugget | parse_nugget(text) for text in new if not text.startswith("+")] or [nugget | said]
+            importance = {"importance": verdict} if verdict in ("vital", "okay") else {}
+            kept = [nugget | parse_nugget(text) for text in new if not text.startswith("+")] or [nugget | importance]
             edited += [each for each in kept if each and verdict != "drop"]
             edited += [dict(parse_nugget(text)) for text in new if text.startswith("+")]
         return edited

@@ -78,9 +78,9 @@ def open_doubtful_rows(source: Any, seed: int = 0) -> DoubtfulRows:
         cells = rows_to_python(batch, lambda text: json.loads(text, parse_int=str, parse_float=str))
         for at, (row, cell) in enumerate(zip(ids, cells, strict=True)):
             if row is None or row in items:
-                found = "it is empty" if row is None else f"{row!r} is there before"
+                wrong = "it is empty" if row is None else f"{row!r} is there before"
                 place = name_row(opened.name, first + at)
-                raise JoinError(f"{place}: column 'id': expected an id of its own in every row, but {found}")
+                raise JoinError(f"{place}: column 'id': expected an id of its own in every row, but {wrong}")
             items[row] = _read_item(row, cell, np.random.default_rng([seed, len(items)]))
     return DoubtfulRows(list(items.values()))
 

@@ -132,7 +132,7 @@ def _same_questions(rows: Sequence[GoldRow]) -> dict[int, list[Reason]]:
     for at, row in enumerate(rows):
         if row.question and any(map(str.strip, row.references)) and (words := words_of(row.question)):
             by_question[words, row.contexts].append(at)
-    found = dict[int, list[Reason]]()
+    reasons = dict[int, list[Reason]]()
     for places in by_question.values():
         for at in places:
             own = rows[at].references
@@ -140,8 +140,8 @@ def _same_questions(rows: Sequence[GoldRow]) -> dict[int, list[Reason]]:
             if others:
                 golds = _quote(", ".join(others[0].references))
                 says = f"row {others[0].id} has the same question, and the gold {golds}"
-                found[at] = [Reason("question", says, {"rows": len(others)})]
-    return found
+                reasons[at] = [Reason("question", says, {"rows": len(others)})]
+    return reasons
 
 
 def _contexts(row: GoldRow, agreement: RowAnswers) -> Iterator[Reason]:

@@ -29,7 +29,7 @@ def read_verdicts(patch: GoldPatch, matched: Matched, rows: Sequence[GoldRow]) -
     if unknown and not any(matched.rows.left_out):
         near = did_you_mean(unknown[0], places, total=len(places))
         raise JoinError(f"{patch.place(unknown[0])}: no row of {matched.names[0]} has the id {unknown[0]!r}{near}")
-    found = dict[int, Reason]()
+    reasons = dict[int, Reason]()
     for change in patch.changes.values():
         at = places.get(change.id)
         if at is None:
@@ -38,8 +38,8 @@ def read_verdicts(patch: GoldPatch, matched: Matched, rows: Sequence[GoldRow]) -
             problem = f"the gold of {change.id!r} was {', '.join(change.old)}, and {matched.names[0]} has"
             raise DataError(f"{patch.place(change.id)}, column 'old': {problem} {', '.join(gold) or 'none'}")
         says = f"people say: {change.verdict}" + (f" ({', '.join(change.new)})" if change.new else "")
-        found[at] = Reason("people", says, {"right": float(change.verdict == "right")})
-    return found
+        reasons[at] = Reason("people", says, {"right": float(change.verdict == "right")})
+    return reasons
 
 
 def share_wrong(verdicts: Sequence[Reason | None], first: int, confidence: float) -> Estimate | None:

@@ -67,36 +67,36 @@ class Differences:
     close: bool = True
     first: str = ""
 
-    def add_numbers(self, stored: Array, found: Array, where: str, rows: Array | None = None) -> None:
+    def add_numbers(self, stored: Array, derived: Array, where: str, rows: Array | None = None) -> None:
         """Compare two arrays of one shape; `where` names the place of a row, as `{}`, from 1. `rows`: only these."""
-        same = (stored == found) | (np.isnan(stored) & np.isnan(found))
+        same = (stored == derived) | (np.isnan(stored) & np.isnan(derived))
         self.compared += same.size if rows is None else same[rows].size
         if rows is not None:
             same[~rows] = True
         if same.all():
             return
         with np.errstate(invalid="ignore", over="ignore"):
-            apart = np.abs(np.where(same, 0.0, stored - found))
+            apart = np.abs(np.where(same, 0.0, stored - derived))
         self.differing += int((~same).sum())
         self.close = self.close and bool(
-            (apart <= LEAST + LAST_BITS * np.minimum(abs(stored), abs(found)))[~same].all()
+            (apart <= LEAST + LAST_BITS * np.minimum(abs(stored), abs(derived)))[~same].all()
         )
         self.difference = max(self.difference, float(np.nanmax(apart, initial=0.0)))
         at = tuple(np.argwhere(~same)[0])
-        self._note(where.format(at[0] + 1), stored[at].item(), found[at].item())
+        self._note(where.format(at[0] + 1), stored[at].item(), derived[at].item())
 
-    def add(self, stored: Any, found: Any, where: str) -> None:
+    def add(self, stored: Any, derived: Any, where: str) -> None:
         """Compare two values of JSON, or cells."""
-        if _is_number(stored) and _is_number(found) and float in (type(stored), type(found)):
-            self.add_numbers(np.array([float(stored)]), np.array([float(found)]), where)
+        if _is_number(stored) and _is_number(derived) and float in (type(stored), type(derived)):
+            self.add_numbers(np.array([float(stored)]), np.array([float(derived)]), where)
             return
         self.compared += 1
-        if type(stored) is not type(found) or stored != found:
+        if type(stored) is not type(derived) or stored != derived:
             self.differing, self.close = self.differing + 1, False
-            self._note(where, stored, found)
+            self._note(where, stored, derived)
 
-    def _note(self, where: str, stored: Any, found: Any) -> None:
-        self.first = self.first or f"{where}: {_spell(stored)} in the bundle, {_spell(found)} recomputed"
+    def _note(self, where: str, stored: Any, derived: Any) -> None:
+        self.first = self.first or f"{where}: {_spell(stored)} in the bundle, {_spell(derived)} recomputed"
 
     def check(self, run: str, of: str, kind: CheckKind, note: str = "") -> Check:
         """The check; `note` is from what it was recomputed."""
@@ -114,7 +114,7 @@ class Differences:
 
 
 def check_members(
-    about: tuple[str, str], stored: Any, found: Any, *, kind: CheckKind = "value", release: str = "", note: str = ""
+    about: tuple[str, str], stored: Any, derived: Any, *, kind: CheckKind = "value", release: str = "", note: str = ""
 ) -> Iterator[Check]:
     """Compare values of JSON: a check of their members, one of the ends of intervals, and one of sentences.
 
@@ -123,7 +123,7 @@ def check_members(
     what it was recomputed.
     """
     of_kind: dict[CheckKind, Differences] = {kind: Differences(), "interval": Differences(), "sentence": Differences()}
-    ours, theirs = dict(_leaves(stored)), dict(_leaves(found))
+    ours, theirs = dict(_leaves(stored)), dict(_leaves(derived))
     for path in dict.fromkeys([*ours, *theirs]):
         if path not in ours and release and path[-1] != _LABELS:
             continue
@@ -138,13 +138,13 @@ def check_members(
             yield check
 
 
-def compare_columns(stored: pa.ChunkedArray, found: pa.ChunkedArray, rows: Array) -> Differences:
+def compare_columns(stored: pa.ChunkedArray, derived: pa.ChunkedArray, rows: Array) -> Differences:
     """Two columns of equal length, in some rows: shape (n,), bool."""
     compared = Differences(compared=int(rows.sum()))
-    if stored.equals(found):
+    if stored.equals(derived):
         return compared
     compared.compared = 0
-    for row, one, other in zip(count(1), stored.to_pylist(), found.to_pylist(), strict=False):
+    for row, one, other in zip(count(1), stored.to_pylist(), derived.to_pylist(), strict=False):
         if rows[row - 1]:
             nested = isinstance(one, list | dict)
             compared.add(repr(one) if nested else one, repr(other) if nested else other, f"row {row}")

@@ -124,11 +124,11 @@ def write_archive(path: str | Path, about: Mapping[str, Any], members: Mapping[s
             with _open(content) as file:
                 sums.setdefault(name, crc32(content) if isinstance(content, bytes) else 0)
                 to.write(_local(name, sizes[name], sums[name]))
-                found = 0
+                checksum = 0
                 for piece in _pieces(file, sizes[name]):
-                    found = crc32(piece, found)
+                    checksum = crc32(piece, checksum)
                     to.write(piece)
-                if found != sums[name]:
+                if checksum != sums[name]:
                     raise DataError(f"{content!s} was changed while it was read")
         to.write(_central(sizes, starts, sums))
     return index
@@ -154,8 +154,8 @@ def read_archive(path: str | Path) -> Archive:
         damaged, sums = _check_chain(index), {INDEX: crc32(written)}
         for each in index.members:
             file.seek(starts[each.name])
-            found, digest, sums[each.name] = _sum(file, each.size)
-            if (found, digest) != (each.size, each.sha256):
+            read_size, digest, sums[each.name] = _sum(file, each.size)
+            if (read_size, digest) != (each.size, each.sha256):
                 damaged[each.name] = f"expected the SHA-256 {each.sha256[:16]}…, found {digest[:16]}…"
         if not damaged and (at := _find_other(file, sizes, starts, sums)) is not None:
             damaged[""] = f"byte {at:,}, between its members, is not as it was written"
@@ -239,9 +239,9 @@ def _find_other(file: Any, sizes: Mapping[str, int], starts: Mapping[str, int], 
     places = [(starts[name] - len(content), content) for name, content in between.items()]
     last = list(sizes)[-1]
     for begin, content in (*places, (starts[last] + sizes[last], _central(sizes, starts, sums))):
-        found = _read(file, begin, len(content))
-        if found != content:
-            return begin + next(at for at, each in enumerate(content) if found[at : at + 1] != bytes([each]))
+        content_there = _read(file, begin, len(content))
+        if content_there != content:
+            return begin + next(at for at, each in enumerate(content) if content_there[at : at + 1] != bytes([each]))
     return None
 
 

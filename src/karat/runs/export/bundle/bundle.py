@@ -125,8 +125,8 @@ class _Gathering:
 
             replies, problem, lacking[run.name] = collect_replies(run)
             further.append((replies, problem))
-        for found, problem in further:
-            files |= dict(sorted(found.items()))
+        for members, problem in further:
+            files |= dict(sorted(members.items()))
             self.notes.extend(filter(None, [problem]))
         return files
 

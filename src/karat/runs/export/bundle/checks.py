@@ -88,22 +88,22 @@ def _check_values(
         else:
             derived[spec] = next(each for each in by_scores["metrics"] if each["spec"] == spec)
     source, labels = by_scores if again.run is None else again.run.values, read_labels(run)
-    found = {"n": len(run.scores(run.specs[0])), "mapping": dict(run.manifest.mapping), **_note_patch(run)}
-    found |= {"clusters": source["clusters"]} if source.get("clusters") else {}
-    found["metrics"] = [{"spec": spec, **derived.get(spec, {})} for spec in run.specs]
+    values = {"n": len(run.scores(run.specs[0])), "mapping": dict(run.manifest.mapping), **_note_patch(run)}
+    values |= {"clusters": source["clusters"]} if source.get("clusters") else {}
+    values["metrics"] = [{"spec": spec, **derived.get(spec, {})} for spec in run.specs]
     lacks = ""
     if run.values.get("human") and labels is None:
         lacks = "the labels by people, which are not in the bundle"
     elif run.values.get("human") and len(derived) < len(run.specs):
         lacks = "values that are not recomputed"
     elif labels is not None and run.values.get("human"):
-        found = correct(run if reasons or again.run is None else again.run, found, *labels)
+        values = correct(run if reasons or again.run is None else again.run, values, *labels)
     for spec in run.specs if lacks else ():
         note = f"its correction needs {lacks}"
         yield Check(run=run.name, of=spec, kind="value", state="not recomputed", note=note)
-    of_run = [_of_run(each, {"human"} if lacks else set()) for each in (run.values, found)]
+    of_run = [_of_run(each, {"human"} if lacks else set()) for each in (run.values, values)]
     yield from check_members((run.name, VALUES), *of_run, release=release)
-    by_spec = {each["spec"]: each for each in found["metrics"]}
+    by_spec = {each["spec"]: each for each in values["metrics"]}
     for metric in run.values["metrics"]:
         if (spec := metric["spec"]) not in derived:
             continue
@@ -156,12 +156,12 @@ def _check_manifest(run: Run, again: Recomputed, release: str) -> Iterator[Check
     known = {each.spec: each for each in ours.metrics}
     metrics = {spec: _describe(known[spec]) for spec in known if spec not in again.reasons}
     stored: dict[str, Any] = {"n": ours.n, "metrics": metrics}
-    found: dict[str, Any] = {"n": theirs.n, "metrics": {each.spec: _describe(each) for each in theirs.metrics}}
+    described: dict[str, Any] = {"n": theirs.n, "metrics": {each.spec: _describe(each) for each in theirs.metrics}}
     if not again.reasons:
-        stored["lengths"], found["lengths"] = (each.lengths and asdict(each.lengths) for each in (ours, theirs))
+        stored["lengths"], described["lengths"] = (each.lengths and asdict(each.lengths) for each in (ours, theirs))
     stored["recipes"] = {spec: each.recipe for spec, each in known.items()}
-    found["recipes"] = {spec: name if _is_of(spec, name) else "" for spec, name in stored["recipes"].items()}
-    yield from check_members((run.name, MANIFEST), stored, found, release=release)
+    described["recipes"] = {spec: name if _is_of(spec, name) else "" for spec, name in stored["recipes"].items()}
+    yield from check_members((run.name, MANIFEST), stored, described, release=release)
 
 
 def _describe(metric: ScoredMetric) -> dict[str, Any]:
@@ -188,11 +188,11 @@ def _check_rows(run: Run, again: Run, metric: Metric, lacking: Array) -> Iterato
     of_kind: dict[CheckKind, Differences] = {"score": Differences()}
     of_kind["score"].add_numbers(run.scores(spec), again.scores(spec), "row {}", kept)
     if run.manifest.metric(spec).counts:
-        of_kind["counts"], stored, found = Differences(), run.statistics(spec), again.statistics(spec)
-        if stored.shape != found.shape:
-            of_kind["counts"].add(str(stored.shape), str(found.shape), "counts")
+        of_kind["counts"], stored, derived = Differences(), run.statistics(spec), again.statistics(spec)
+        if stored.shape != derived.shape:
+            of_kind["counts"].add(str(stored.shape), str(derived.shape), "counts")
         else:
-            of_kind["counts"].add_numbers(stored, found, "row {}", kept)
+            of_kind["counts"].add_numbers(stored, derived, "row {}", kept)
     yield from (each.check(run.name, spec, kind) for kind, each in of_kind.items())
     for name in (each for each in metric.details if each not in _UNSTABLE):
         columns = [f"{each.manifest.metric(spec).column}.{name}" for each in (run, again)]

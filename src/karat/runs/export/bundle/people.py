@@ -42,11 +42,11 @@ def collect_patch(run: Run, patch: str | Path | None, folder: Path) -> tuple[dic
     note = PatchNote.of(run.manifest.settings)
     if note is None:
         return {}, ""
-    found: GoldPatch | None = None
+    own: GoldPatch | None = None
     with suppress(*((KaratError, OSError) if patch is None else ())):
-        found = read_patch(note.name if patch is None else patch)
-    if found is not None and found.note.digest == note.digest:
-        write_patch(found.changes.values(), folder / PATCH)
+        own = read_patch(note.name if patch is None else patch)
+    if own is not None and own.note.digest == note.digest:
+        write_patch(own.changes.values(), folder / PATCH)
         return {PATCH: folder / PATCH}, ""
     if patch is not None:
         raise DataError(f"{patch} is not the patch with which the gold of {run.name} was patched ({note.name})")
@@ -63,8 +63,8 @@ def check_patch(run: Run, *, texts: bool) -> Iterator[Check]:
             yield Check(run=run.name, of=PATCH, kind="column", state="not recomputed", note=problem)
         return
     patch, compared = read_patch(path), Differences()
-    found = replace(patch.note, name=note.name if note else "")
-    compared.add(None if note is None else str(asdict(note)), str(asdict(found)), "what the manifest says of it")
+    written = replace(patch.note, name=note.name if note else "")
+    compared.add(None if note is None else str(asdict(note)), str(asdict(written)), "what the manifest says of it")
     if texts:
         _compare_gold(run, patch, compared)
     yield compared.check(run.name, PATCH, "column")
@@ -137,8 +137,8 @@ def collect_labels(human: Labels, on: str | None, runs: Sequence[Run], folder: P
         files[run.name] = folder / f"{len(files)}.json"
         files[run.name].write_text(json.dumps(asdict(stored), ensure_ascii=False, indent=1) + "\n", "utf-8")
         if run.values.get("human"):
-            found = correct(run, run.values, *_read(files[run.name], run))
-            was, now = (dict(_list_corrected(each)) for each in (run.values, found))
+            corrected = correct(run, run.values, *_read(files[run.name], run))
+            was, now = (dict(_list_corrected(each)) for each in (run.values, corrected))
             if other := next((name for name in was | now if was.get(name) != now.get(name)), None):
                 problem = f"these labels are not those with which {run.name} was scored"
                 raise DataError(f"{problem}: {other} is {now.get(other)} by them, it was {was.get(other)}")

@@ -56,8 +56,8 @@ def recompute(
         again = _rescore(run, folder, columns, progress, replies=True)
     compared = Differences()
     for key in answered:
-        found = "other request" if key in unfit else "used" if key in governor.answered else "no request"
-        compared.add("used", found, f"reply {key[:12]}…")
+        state = "other request" if key in unfit else "used" if key in governor.answered else "no request"
+        compared.add("used", state, f"reply {key[:12]}…")
     checks = [compared.check(run.name, REPLIES, "reply")] if answered else []
     return replace(again, checks=(*checks, *_check_rubrics(run, rubrics)))
 
@@ -95,8 +95,10 @@ def check_expansion(folder: Path) -> None:
                         if content > most_bytes:
                             break
         if about.num_rows > most_rows or content > most_bytes:
-            found = f"{about.num_rows:,} rows and {content:,} bytes in a file of {size:,} bytes"
-            raise DataError(f"{path}: expected at most {MOST_ROWS} rows and {MOST_CONTENT} bytes a byte, found {found}")
+            extent = f"{about.num_rows:,} rows and {content:,} bytes in a file of {size:,} bytes"
+            raise DataError(
+                f"{path}: expected at most {MOST_ROWS} rows and {MOST_CONTENT} bytes a byte, found {extent}"
+            )
 
 
 def _count_bytes(column: pa.Array) -> int:

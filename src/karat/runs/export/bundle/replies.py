@@ -40,10 +40,10 @@ def replaying(run: Run, replies: Mapping[str, Answered] | ReplyCache) -> Iterato
     """Within the block judges are answered by these replies alone; the value has those that were asked for."""
     key = str(Path(run.path).absolute()) if isinstance(run.path, Path) else run.path  # under which it was scored
 
-    def find(asked: str) -> Reply | None:
+    def find(text: str) -> Reply | None:
         if isinstance(replies, ReplyCache):
-            return replies.get(asked, key)
-        answered = replies.get(asked)
+            return replies.get(text, key)
+        answered = replies.get(text)
         return None if answered is None else answered.reply
 
     governor = ReplayGovernor(find, run.manifest.settings.get(ENDPOINTS, ()))
@@ -77,13 +77,13 @@ def collect_replies(run: Run) -> tuple[dict[str, bytes], str, int]:
 
 def find_lacking(run: Run, again: Run, spec: str) -> Array:
     """Which scores were not recomputed as a reply is not kept, shape (rows,), bool."""
-    known, found = run.scores(spec), again.scores(spec)
+    known, derived = run.scores(spec), again.scores(spec)
     columns = [again.column("reason") if "reason" in again.schema.names else None, _find_errors(again, spec)]
-    lacking = np.zeros(len(found), bool)
+    lacking = np.zeros(len(derived), bool)
     for column in columns:
         if column is not None and is_text(column.type):
             lacking |= np.asarray(pc.fill_null(pc.match_substring(column, NO_REPLY), False))
-    uncertain: Array = lacking & (known != found) & ~np.isnan(known)
+    uncertain: Array = lacking & (known != derived) & ~np.isnan(known)
     return uncertain
 
 

@@ -75,12 +75,12 @@ def compare_runs(
     if "metrics" in compared:
         compared = {**compared, "metrics": list_specs(compared["metrics"])}
     try:
-        found = compare(*runs, **compared, human=human).as_dict()
+        comparison = compare(*runs, **compared, human=human).as_dict()
     except KaratError as error:
         if compared or human is not None:
             raise
         return None, str(error)
-    content = {"arguments": compared, **environment(), "compared": found}
+    content = {"arguments": compared, **environment(), "compared": comparison}
     content |= {"ranked": rank_runs(runs, compared)} if len(runs) > 2 else {}
     return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode(), None
 

@@ -183,16 +183,16 @@ class _Reading:
         release = self._note_versions(stored.versions, stored.machine)
         note = "" if len(self.again) == len(self.stored) else "from stored scores"
         try:
-            found = compare(*runs, **stored.arguments, human=_join_labels(self.stored)).as_dict()
+            derived = compare(*runs, **stored.arguments, human=_join_labels(self.stored)).as_dict()
             ranked = None if stored.ranked is None else rank_runs(runs, stored.arguments)
         except KaratError as error:
             yield Check(run="", of=VERDICTS, kind="verdict", state="not recomputed", note=str(error))
             return
         was = dict(stored.compared)
-        ours, theirs = (_by_pair(each.pop("findings")) for each in (was, found))
+        ours, theirs = (_by_pair(each.pop("findings")) for each in (was, derived))
         for key in dict.fromkeys([*ours, *theirs]):
             metric, system, group = key
-            pair, of = f"{system} against {found['systems'][0]}", metric if group is None else f"{metric} [{group}]"
+            pair, of = f"{system} against {derived['systems'][0]}", metric if group is None else f"{metric} [{group}]"
             if key not in ours or key not in theirs:
                 missing, (was_there, is_there) = (
                     Differences(),
@@ -206,7 +206,7 @@ class _Reading:
         if ranked is not None:
             yield from check_members(("", "ranks"), stored.ranked, ranked, kind="verdict", release=release, note=note)
         listed = {"findings": len(stored.compared["findings"])}, {"findings": len(theirs)}
-        yield from check_members(("", VERDICTS), was | listed[0], found | listed[1], kind="verdict", release=release)
+        yield from check_members(("", VERDICTS), was | listed[0], derived | listed[1], kind="verdict", release=release)
 
     @property
     def _texts(self) -> bool:
@@ -228,7 +228,7 @@ def _by_pair(findings: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str 
 
 def _join_labels(runs: Mapping[str, Run]) -> Labels | None:
     """The labels of all runs of a bundle; None where they do not all have some."""
-    labels = {name: found[0] for name, run in runs.items() if (found := read_labels(run)) is not None}
+    labels = {name: labels_of[0] for name, run in runs.items() if (labels_of := read_labels(run)) is not None}
     if not labels or len(labels) < len(runs):
         return None
     first = next(iter(labels.values()))
