@@ -12,7 +12,7 @@ _METHODS = ("loglikelihood_batch", "loglikelihood", "get_loglikelihood_batch", "
 
 
 def build_prompt(question: str, context: str, choices: Sequence[str] = (), template: Any = None) -> str:
-    """The prompt of which an answer is the continuation: that of a user's template which takes these parts, or ours.
+    """The prompt of which an answer is the continuation: by a user's template which takes these parts, or by ours.
 
     >>> print(build_prompt("Which?", "", ["Paris", "Lyon"]))
     Question:

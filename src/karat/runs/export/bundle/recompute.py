@@ -70,7 +70,7 @@ def _check_rubrics(run: Run, rubrics: Mapping[str, str]) -> Iterator[Check]:
         if own_judges()[name].read_text("utf-8") != rubrics[name]:
             release = str(run.manifest.versions.get("karat", ""))
             state: Agreement = "differs" if release == __version__ else "not recomputed"
-            note = f"judge:{name} is not that of karat {__version__}; the scores are by the one in the bundle"
+            note = f"judge:{name} differs from karat {__version__}'s; the scores are by the one in the bundle"
             yield Check(run=run.name, of=RUBRICS, kind="file", state=state, compared=1, differing=1, note=note)
 
 

@@ -141,7 +141,7 @@ class _Reading:
         return there
 
     def _open(self, name: str) -> Run:
-        """A run of the bundle in a folder; `DataError` where it is another one, or a file of it is no part of a run."""
+        """A run of the bundle in a folder; `DataError` where it is another one, or a file does not belong to it."""
         folder = self.folder / "stored" / name
         self.archive.extract(f"runs/{name}/", folder)
         check_expansion(folder)
@@ -152,7 +152,7 @@ class _Reading:
         known = {MANIFEST, REPLIES, RUBRICS, PATCH, LABELS, *run.manifest.files}
         for file in sorted(each for each in folder.rglob("*") if each.is_file()):
             if (part := file.relative_to(folder).as_posix()) not in known:
-                raise DataError(f"{file} is no part of a run: its manifest does not name {part}")
+                raise DataError(f"{file} does not belong to a run: its manifest does not name {part}")
         return run
 
     def _not_of_form(self, name: str, error: DataError) -> Check:
